@@ -1,0 +1,102 @@
+"""Input checks at the Python border.
+
+A check runs when the values are known. Inside ``jit``, ``vmap`` or ``grad`` they are not, and only
+shapes are checked there: a bad value then flows through the formula (a NaN stays a NaN).
+"""
+
+from collections.abc import Callable
+
+import jax
+import numpy as np
+from jaxtyping import Array, ArrayLike
+
+from sentinel_rl._numerics import PROBABILITY_TOLERANCE
+
+
+def known(*arrays: object) -> bool:
+    """Tell whether all values are concrete, so that they may be looked at."""
+    return not any(isinstance(array, jax.core.Tracer) for array in arrays)
+
+
+def parameter(name: str, value: ArrayLike, allowed: Callable[[np.ndarray], np.ndarray], says: str) -> None:
+    """Raise `ValueError` unless every value of a parameter is finite and allowed.
+
+    Args:
+        name: what the user calls it, for example ``"CVaR alpha"``.
+        value: a number, or an array of them to be vmapped over.
+        allowed: elementwise test.
+        says: the allowed range in words, and what to use instead.
+    """
+    if not known(value):
+        return
+    try:
+        numbers = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} must be a number, got {value!r}: it must be {says}") from None
+    if numbers.size == 0 or not (np.isfinite(numbers) & allowed(numbers)).all():
+        raise ValueError(f"{name} = {value} is not allowed: it must be {says}")
+
+
+def probabilities(name: str, probs: Array, axis: int) -> None:
+    """Raise `ValueError` unless the array holds probability vectors along an axis."""
+    if probs.size == 0:
+        raise ValueError(f"{name} is empty (shape {probs.shape}): give at least one probability")
+    if not known(probs):
+        return
+    values = np.asarray(probs, dtype=np.float64)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} holds {_first(values, ~np.isfinite(values))}: probabilities must be finite")
+    if (values < 0).any():
+        raise ValueError(f"{name} holds {_first(values, values < 0)}: probabilities must not be negative")
+    worst = np.ravel(values.sum(axis))[np.argmax(np.abs(values.sum(axis) - 1))]
+    if abs(worst - 1) > PROBABILITY_TOLERANCE:
+        raise ValueError(
+            f"{name} sums to {worst:.6g} along axis {axis}: it must sum to 1 within {PROBABILITY_TOLERANCE:g}. "
+            f"Divide by the sum, or use CategoricalReturn.from_samples, which normalises"
+        )
+
+
+def ascending(name: str, atoms: Array) -> None:
+    """Raise `ValueError` unless atoms are finite and ascend along the last axis."""
+    if atoms.size == 0:
+        raise ValueError(f"{name} is empty (shape {atoms.shape}): give at least one atom")
+    if not known(atoms):
+        return
+    values = np.asarray(atoms)
+    if not np.isfinite(values).all():
+        raise ValueError(f"{name} holds {_first(values, ~np.isfinite(values))}: atoms must be finite")
+    steps = np.diff(values, axis=-1)
+    if (steps < 0).any():
+        raise ValueError(
+            f"{name} do not ascend (a step of {_first(steps, steps < 0)}): sort them with their probabilities, "
+            f"or use CategoricalReturn.from_samples, which sorts"
+        )
+
+
+def samples(values: Array, weights: Array, axis: int) -> None:
+    """Raise `ValueError` unless values are finite samples and weights can be normalised along the axis."""
+    if values.ndim == 0 or values.size == 0:
+        raise ValueError(f"values of shape {values.shape} hold no samples: give an array with at least one")
+    if not -values.ndim <= axis < values.ndim:
+        raise ValueError(f"axis {axis} does not exist in values of shape {values.shape}")
+    if weights.ndim and weights.shape not in (values.shape, (values.shape[axis],)):
+        raise ValueError(
+            f"weights of shape {weights.shape} do not match values of shape {values.shape}: "
+            f"give the same shape, or one weight per sample ({values.shape[axis]},)"
+        )
+    if not known(values, weights):
+        return
+    numbers, masses = np.asarray(values), np.asarray(weights)
+    if not np.isfinite(numbers).all():
+        raise ValueError(f"values hold {_first(numbers, ~np.isfinite(numbers))}: samples must be finite")
+    bad = ~np.isfinite(masses) | (masses < 0)
+    if bad.any():
+        raise ValueError(f"weights hold {_first(masses, bad)}: weights must be finite and not negative")
+    if masses.ndim and not (masses.sum(axis if masses.ndim > 1 else -1) > 0).all():
+        raise ValueError("weights are all zero: at least one sample needs a positive weight")
+
+
+def _first(values: np.ndarray, where: np.ndarray) -> str:
+    """Describe the first offending entry and its place."""
+    place = tuple(int(i) for i in np.argwhere(where)[0])
+    return f"{values[place]:.6g} at index {place}"

@@ -1,0 +1,21 @@
+"""NumPy users keep their float64, whatever JAX's default precision is."""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import numpy as np
+
+
+def in_own_precision(function: Callable[..., jax.Array], *arrays: Any) -> Any:
+    """Call a JAX function on array-likes (or None) in the precision of the arrays.
+
+    With any JAX array among them the call is plain. NumPy arrays, lists and the like are computed in float64
+    unless all of them are of a smaller floating type, and the result is NumPy's.
+    """
+    if any(isinstance(array, jax.Array) for array in arrays):
+        return function(*arrays)
+    given = [None if array is None else np.asarray(array) for array in arrays]
+    wide = any(array is not None and array.dtype != np.float32 for array in given)
+    with jax.enable_x64(wide):
+        return np.asarray(function(*given))[()]

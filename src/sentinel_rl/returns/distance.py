@@ -1,0 +1,26 @@
+"""How far two laws on one grid are from each other."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+
+def kl_divergence(log_p: Float[Array, "... n"], log_q: Float[Array, "... n"]) -> Float[Array, "..."]:
+    """Kullback-Leibler divergence ``sum_j p_j (log p_j - log q_j)`` from log-probabilities.
+
+    ``0 log 0`` is 0; infinite where some ``p_j > 0 = q_j``. Gradients are finite, and zero where it is infinite.
+    """
+    p = jnp.exp(log_p)
+    absent = jnp.isneginf(log_p) | (p == 0)
+    impossible = ~absent & jnp.isneginf(log_q)
+    skip = absent | impossible
+    zero = jnp.zeros_like(p)
+    terms = jnp.where(skip, zero, p) * (jnp.where(skip, zero, log_p) - jnp.where(skip, zero, log_q))
+    return jnp.where(jnp.any(impossible, axis=-1), jnp.inf, jnp.sum(terms, axis=-1))
+
+
+def wasserstein1(
+    atoms: Float[Array, "... n"], p: Float[Array, "... n"], q: Float[Array, "... n"]
+) -> Float[Array, "..."]:
+    """Wasserstein-1 distance ``sum_j |P_j - Q_j| (z_{j+1} - z_j)`` of two laws on the same ascending atoms."""
+    gap = jnp.abs(jnp.cumsum(p - q, axis=-1))[..., :-1]
+    return jnp.sum(gap * jnp.broadcast_to(jnp.diff(atoms, axis=-1), gap.shape), axis=-1)
