@@ -1,0 +1,51 @@
+"""What a world is: the protocol that every environment follows."""
+
+from typing import Any, NamedTuple, Protocol
+
+import equinox as eqx
+import jax
+from jaxtyping import Array, Bool, Float, Int
+
+
+class EnvSpec(eqx.Module):
+    """What an agent may know of an environment before it has seen it.
+
+    Args:
+        name: how users call it, for example ``"CartPole-v0"``.
+        obs_size: length of the flat observation.
+        num_actions: number of discrete actions.
+        reward_range: smallest and largest reward of a step, where known.
+        max_steps: time limit of an episode, where there is one.
+    """
+
+    name: str = eqx.field(static=True)
+    obs_size: int = eqx.field(static=True)
+    num_actions: int = eqx.field(static=True)
+    reward_range: tuple[float, float] | None = eqx.field(static=True, default=None)
+    max_steps: int | None = eqx.field(static=True, default=None)
+
+
+class TimeStep(NamedTuple):
+    """What follows an action: the true successor, before any reset."""
+
+    obs: Float[Array, " obs"]
+    reward: Float[Array, ""]
+    terminated: Bool[Array, ""]
+    truncated: Bool[Array, ""]
+
+
+class Env(Protocol):
+    """A world as pure functions of an explicit state. It never resets itself: the runner does."""
+
+    @property
+    def spec(self) -> EnvSpec:
+        """The sizes and bounds that agents may know."""
+        ...
+
+    def reset(self, key: jax.Array) -> tuple[Any, Float[Array, " obs"]]:
+        """Draw an initial state; returns it with its observation."""
+        ...
+
+    def step(self, state: Any, action: Int[Array, ""], key: jax.Array) -> tuple[Any, TimeStep]:
+        """Advance by one decision."""
+        ...
