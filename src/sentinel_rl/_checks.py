@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import jax
 import numpy as np
-from jaxtyping import Array, ArrayLike
+from jaxtyping import Array
 
 from sentinel_rl._numerics import PROBABILITY_TOLERANCE
 
@@ -18,7 +18,7 @@ def known(*arrays: object) -> bool:
     return not any(isinstance(array, jax.core.Tracer) for array in arrays)
 
 
-def parameter(name: str, value: ArrayLike, allowed: Callable[[np.ndarray], np.ndarray], says: str) -> None:
+def parameter(name: str, value: object, allowed: Callable[[np.ndarray], np.ndarray], says: str) -> None:
     """Raise `ValueError` unless every value of a parameter is finite and allowed.
 
     Args:
@@ -86,14 +86,23 @@ def samples(values: Array, weights: Array, axis: int) -> None:
         )
     if not known(values, weights):
         return
-    numbers, masses = np.asarray(values), np.asarray(weights)
+    numbers = np.asarray(values)
     if not np.isfinite(numbers).all():
         raise ValueError(f"values hold {_first(numbers, ~np.isfinite(numbers))}: samples must be finite")
-    bad = ~np.isfinite(masses) | (masses < 0)
+    if weights.ndim:
+        masses("weights", weights, axis if weights.ndim > 1 else -1)
+
+
+def masses(name: str, weights: Array, axis: int) -> None:
+    """Raise `ValueError` unless weights can be normalised along the axis."""
+    if not known(weights):
+        return
+    numbers = np.asarray(weights)
+    bad = ~np.isfinite(numbers) | (numbers < 0)
     if bad.any():
-        raise ValueError(f"weights hold {_first(masses, bad)}: weights must be finite and not negative")
-    if masses.ndim and not (masses.sum(axis if masses.ndim > 1 else -1) > 0).all():
-        raise ValueError("weights are all zero: at least one sample needs a positive weight")
+        raise ValueError(f"{name} hold {_first(numbers, bad)}: weights must be finite and not negative")
+    if not (numbers.sum(axis) > 0).all():
+        raise ValueError(f"{name} are all zero along axis {axis}: at least one must be positive")
 
 
 def _first(values: np.ndarray, where: np.ndarray) -> str:

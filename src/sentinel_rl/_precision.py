@@ -7,13 +7,14 @@ import jax
 import numpy as np
 
 
-def in_own_precision(function: Callable[..., jax.Array], *arrays: Any) -> Any:
+def in_own_precision(function: Callable[..., jax.Array], *arrays: Any, parameters: object = None) -> Any:
     """Call a JAX function on array-likes (or None) in the precision of the arrays.
 
-    With any JAX array among them the call is plain. NumPy arrays, lists and the like are computed in float64
-    unless all of them are of a smaller floating type, and the result is NumPy's.
+    With any JAX array among them, or a traced one among the parameters (a tree), the call is plain. NumPy arrays,
+    lists and the like are computed in float64 unless all of them are float32, and the result is NumPy's.
     """
-    if any(isinstance(array, jax.Array) for array in arrays):
+    traced = any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(parameters))
+    if traced or any(isinstance(array, jax.Array) for array in arrays):
         return function(*arrays)
     given = [None if array is None else np.asarray(array) for array in arrays]
     wide = any(array is not None and array.dtype != np.float32 for array in given)

@@ -6,7 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from sentinel_rl import _checks
 from sentinel_rl._numerics import log_mean_exp, ties_at_zero
@@ -52,13 +53,11 @@ def marginal(members: CategoricalReturn) -> CategoricalReturn:
     return members.mixture()
 
 
-def ftrl_losses(
-    log_probs: Float[ArrayLike, "K ... n"], divergence: Divergence = "marginal_to_member"
-) -> Float[Array, "K ..."]:
+def ftrl_losses(log_probs: ArrayLike, divergence: Divergence = "marginal_to_member") -> Float[Array, "K ..."]:
     """How far each member is from the marginal, the loss of FTRL (section 5.2 of the paper).
 
     Args:
-        log_probs: log-probabilities of the members on one grid, member axis first (``log_softmax`` of logits).
+        log_probs: log-probabilities ``[K, ..., n]`` of the members on one grid (``log_softmax`` of logits).
         divergence: ``"marginal_to_member"`` is ``KL(m || Z_i)``, unbounded, infinite where a member excludes
             what another allows; ``"member_to_marginal"`` is ``KL(Z_i || m) <= ln K``.
     """
@@ -71,7 +70,7 @@ def ftrl_losses(
 
 
 def ftrl_weights(
-    log_probs: Float[ArrayLike, "K ... n"],
+    log_probs: ArrayLike,
     lam: ArrayLike,
     divergence: Divergence = "marginal_to_member",
     prefer: Prefer = "consensus",
@@ -82,7 +81,7 @@ def ftrl_weights(
     with an infinite loss gets no weight; if all are infinite, all get the same.
 
     Args:
-        log_probs: log-probabilities of the members on one grid, member axis first.
+        log_probs: log-probabilities ``[K, ..., n]`` of the members on one grid.
         lam: the regularising parameter, at least 0.
         divergence: the loss, see `ftrl_losses`.
         prefer: ``"consensus"`` trusts members near the marginal; ``"outliers"`` (``+lam``, as the paper prints
@@ -95,14 +94,16 @@ def ftrl_weights(
         [0.496 0.496 0.009]
     """
     _require_option("prefer", prefer, get_args(Prefer))
-    if not _checks.known(lam) or not np.all(np.isposinf(np.asarray(lam))):
+    if not _checks.known(lam) or not np.all(np.asarray(lam) == np.inf):
         _checks.parameter("lam", lam, lambda x: x >= 0, "at least 0 (0 averages, infinity is greedy)")
+    if np.ndim(lam) != 0:
+        raise ValueError(f"lam must be one number, got shape {np.shape(lam)}: map over several with jax.vmap")
     losses = ftrl_losses(log_probs, divergence)
     if prefer == "consensus":
         regret = _gap(losses, jnp.min(losses, axis=0, keepdims=True))
     else:
         regret = _gap(jnp.max(losses, axis=0, keepdims=True), losses)
-    return jax.nn.softmax(-ties_at_zero(lam, regret), axis=0)
+    return jax.nn.softmax(-ties_at_zero(jnp.asarray(lam), regret), axis=0)
 
 
 def _gap(high: Array, low: Array) -> Array:
@@ -114,7 +115,7 @@ def _gap(high: Array, low: Array) -> Array:
     return jnp.where(apart, jnp.inf, finite)
 
 
-def _log_members(log_probs: ArrayLike) -> Array:
+def _log_members(log_probs: ArrayLike) -> Float[Array, "K ... n"]:
     """Check log-probabilities of members on one grid."""
     log_members = jnp.asarray(log_probs, dtype=jnp.result_type(float, jnp.asarray(log_probs)))
     if log_members.ndim < 2 or log_members.size == 0:

@@ -1,10 +1,11 @@
 """What a world is: the protocol that every environment follows."""
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
-from jaxtyping import Array, Bool, Float, Int
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int, UInt8
 
 
 class EnvSpec(eqx.Module):
@@ -16,6 +17,8 @@ class EnvSpec(eqx.Module):
         num_actions: number of discrete actions.
         reward_range: smallest and largest reward of a step, where known.
         max_steps: time limit of an episode, where there is one.
+        obs_low: smallest value of each entry of the observation; unbounded when None.
+        obs_high: largest value of each entry of the observation; unbounded when None.
     """
 
     name: str = eqx.field(static=True)
@@ -23,6 +26,8 @@ class EnvSpec(eqx.Module):
     num_actions: int = eqx.field(static=True)
     reward_range: tuple[float, float] | None = eqx.field(static=True, default=None)
     max_steps: int | None = eqx.field(static=True, default=None)
+    obs_low: tuple[float, ...] | None = eqx.field(static=True, default=None)
+    obs_high: tuple[float, ...] | None = eqx.field(static=True, default=None)
 
 
 class TimeStep(NamedTuple):
@@ -35,7 +40,11 @@ class TimeStep(NamedTuple):
 
 
 class Env(Protocol):
-    """A world as pure functions of an explicit state. It never resets itself: the runner does."""
+    """A world as pure functions of an explicit state. It never resets itself: the runner does.
+
+    An environment is a pytree (an equinox module), so that compiled functions take it as an argument. Inside them
+    nothing can raise: an action that does not exist makes a NaN of the state or the reward, which whoever steps sees.
+    """
 
     @property
     def spec(self) -> EnvSpec:
@@ -48,4 +57,18 @@ class Env(Protocol):
 
     def step(self, state: Any, action: Int[Array, ""], key: jax.Array) -> tuple[Any, TimeStep]:
         """Advance by one decision."""
+        ...
+
+
+@runtime_checkable
+class Drawable(Protocol):
+    """What an environment adds that can show itself."""
+
+    @property
+    def render_fps(self) -> int:
+        """Decisions per second of the world's own time."""
+        ...
+
+    def render(self, state: Any) -> UInt8[np.ndarray, "height width 3"]:
+        """Draw one state as an image, on the host."""
         ...

@@ -6,7 +6,8 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from sentinel_rl import _checks
 from sentinel_rl._numerics import cumulative, safe_sqrt
@@ -121,10 +122,13 @@ class CategoricalReturn(eqx.Module):
 
     def quantile(self, u: ArrayLike) -> Float[Array, "..."]:
         """Lower quantile ``inf {z : F(z) >= u}`` of every law, for one level `u` in (0, 1]."""
+        if np.ndim(u) != 0:
+            raise ValueError(f"quantile takes one level u, got shape {np.shape(u)}: use jax.vmap(law.quantile)(u)")
         _checks.parameter("quantile level u", u, lambda x: (0 < x) & (x <= 1), "in (0, 1]")
         reached = reaches(self.cdf(), self.survival(), u)
         above = jnp.minimum(jnp.sum(1 - reached, axis=-1), self.probs.shape[-1] - 1)
-        return jnp.take_along_axis(self.values, above[..., None].astype(int), axis=-1)[..., 0]
+        atom = jnp.take_along_axis(self.values, above[..., None].astype(int), axis=-1)[..., 0]
+        return jnp.where(jnp.isnan(above), jnp.nan, atom)
 
     def mixture(self, weights: ArrayLike | None = None) -> Self:
         """Mix the laws of the leading (member) axis, ``sum_i w_i Z_i``.
@@ -164,7 +168,7 @@ def member_weights(weights: ArrayLike | None, shape: tuple[int, ...], dtype: jnp
         masses = jnp.broadcast_to(masses, shape)
     except ValueError:
         raise ValueError(
-            f"weights of shape {jnp.shape(weights)} do not fit members of shape {shape}: "
+            f"weights of shape {np.shape(weights)} do not fit members of shape {shape}: "
             f"give one weight per member [{shape[0]}], or {shape}"
         ) from None
     _checks.probabilities("weights", masses, axis=0)

@@ -14,8 +14,10 @@ from typing import Any, Literal, get_args
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
+from sentinel_rl import _checks
 from sentinel_rl._precision import in_own_precision
 from sentinel_rl.belief import Belief
 from sentinel_rl.returns import CategoricalReturn
@@ -48,10 +50,9 @@ class BeliefMeasure(eqx.Module):
 
         def risk(v: ArrayLike, w: ArrayLike | None, b: ArrayLike | None) -> Array:
             law = CategoricalReturn.from_samples(v, w)
-            trust = None if b is None else jnp.asarray(b) / jnp.sum(jnp.asarray(b), axis=0)
-            return self(Belief(law, trust))
+            return self(Belief(law, None if b is None else _normalised(jnp.asarray(b))))
 
-        return in_own_precision(risk, values, weights, belief)
+        return in_own_precision(risk, values, weights, belief, parameters=self)
 
 
 class Composite(BeliefMeasure):
@@ -80,7 +81,7 @@ class Composite(BeliefMeasure):
 
     def __str__(self) -> str:
         """Return the text that `parse_risk` reads back; left is epistemic."""
-        return f"{self.epistemic} o {self.aleatory}"
+        return f"{self.epistemic} o {'scaled ' if self.aggregate == 'scale' else ''}{self.aleatory}"
 
 
 class Additive(BeliefMeasure):
@@ -95,6 +96,12 @@ class Additive(BeliefMeasure):
     def __str__(self) -> str:
         """Return the text that `parse_risk` reads back."""
         return f"additive o {self.aleatory}"
+
+
+def _normalised(belief: Array) -> Float[Array, "K ..."]:
+    """Divide member weights by their sum, after the check of what the division would hide."""
+    _checks.masses("belief weights", belief, axis=0)
+    return belief / jnp.sum(belief, axis=0, keepdims=True)
 
 
 def across_members(

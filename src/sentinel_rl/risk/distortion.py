@@ -61,7 +61,9 @@ class Distortion(RiskMeasure):
         cdf, survival = cumulative(law.probs)
         layers = self.distort(cdf[..., :-1], survival[..., :-1])
         gaps = jnp.broadcast_to(jnp.diff(law.atoms, axis=-1), layers.shape)
-        return law.values[..., -1] - jnp.sum(layers * gaps, axis=-1)
+        # The top layer has g(1) = 1; the last probability enters here only with its NaN.
+        top = law.values[..., -1] + 0 * cdf[..., -1]
+        return top - jnp.sum(layers * gaps, axis=-1)
 
     @staticmethod
     def from_function(g: Callable[[Array], Array]) -> "Distortion":
@@ -129,7 +131,8 @@ class CVaR(Distortion):
 
     def g(self, u: Array) -> Array:
         """``min(u / alpha, 1)``."""
-        return jnp.minimum(u / self.alpha, 1.0)
+        u = jnp.asarray(u, dtype=jnp.result_type(float, u))
+        return jnp.minimum(u / jnp.maximum(self.alpha, tiny(u)), 1.0)
 
 
 class VaR(_TailDistortion):

@@ -28,14 +28,15 @@ class BestCase(RiskMeasure):
 
 
 def worst(law: CategoricalReturn) -> Float[Array, "..."]:
-    """Smallest atom of positive probability; NaN where a probability is."""
+    """Smallest atom of positive probability; NaN where an atom or a probability is."""
     return jnp.min(_possible(law, jnp.inf), axis=-1)
 
 
 def best(law: CategoricalReturn) -> Float[Array, "..."]:
-    """Largest atom of positive probability; NaN where a probability is."""
+    """Largest atom of positive probability; NaN where an atom or a probability is."""
     return jnp.max(_possible(law, -jnp.inf), axis=-1)
 
 
 def _possible(law: CategoricalReturn, otherwise: float) -> Array:
-    return jnp.where(law.probs > 0, law.values, jnp.where(law.probs <= 0, otherwise, jnp.nan))
+    impossible = (law.probs <= 0) & ~jnp.isnan(law.values)
+    return jnp.where(impossible, otherwise, jnp.where(law.probs > 0, law.values, jnp.nan))

@@ -7,13 +7,15 @@ from typing import Any, ClassVar
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, ArrayLike, Float
+import numpy as np
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from sentinel_rl._checks import known
 from sentinel_rl._precision import in_own_precision
 from sentinel_rl.returns import CategoricalReturn
 
-Parameter = float | Array
+Parameter = float | np.number | np.ndarray | Array
 
 
 class RiskMeasure(eqx.Module):
@@ -63,7 +65,11 @@ class RiskMeasure(eqx.Module):
             >>> float(CVaR(0.25).of([3, 1, 4, 2]))
             1.0
         """
-        return in_own_precision(lambda v, w: self(CategoricalReturn.from_samples(v, w, axis)), values, weights)
+
+        def risk(v: ArrayLike, w: ArrayLike | None) -> Array:
+            return self(CategoricalReturn.from_samples(v, w, axis))
+
+        return in_own_precision(risk, values, weights, parameters=self)
 
     def __str__(self) -> str:
         """Return the text that `parse_risk` reads back, for example ``cvar:0.25``."""

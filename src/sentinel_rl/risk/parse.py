@@ -3,7 +3,7 @@
 import dataclasses
 import difflib
 
-from sentinel_rl.risk.composite import Additive, BeliefMeasure, Composite
+from sentinel_rl.risk.composite import Additive, Aggregate, BeliefMeasure, Composite
 from sentinel_rl.risk.deviation import MeanSemideviation, MeanStd, MeanVariance
 from sentinel_rl.risk.distortion import (
     CPW,
@@ -31,8 +31,9 @@ _MEASURES: dict[str, type[RiskMeasure]] = {
 def parse_risk(text: str) -> RiskMeasure | BeliefMeasure:
     """Read a risk measure, or a composite of two, from text.
 
-    ``name:parameter[,parameter]`` is a measure of a law; ``epistemic o aleatory`` a `Composite`;
-    ``additive o aleatory`` an `Additive`. ``str(measure)`` prints what parses back.
+    ``name:parameter[,parameter]`` is a measure of a law; ``epistemic o aleatory`` a `Composite`, and
+    ``epistemic o scaled aleatory`` one that scales values by weights; ``additive o aleatory`` an `Additive`.
+    ``str(measure)`` prints what parses back.
 
     Raises:
         ValueError: for an unknown name (the nearest is suggested) or bad parameters.
@@ -50,7 +51,9 @@ def parse_risk(text: str) -> RiskMeasure | BeliefMeasure:
         raise ValueError(f"{text!r} composes {len(parts)} measures: write 'epistemic o aleatory'")
     if parts[0].lower() == "additive":
         return Additive(_parse_measure(parts[1]))
-    return Composite(_parse_measure(parts[0]), _parse_measure(parts[1]))
+    inner = parts[1].removeprefix("scaled ")
+    aggregate: Aggregate = "belief" if inner == parts[1] else "scale"
+    return Composite(_parse_measure(parts[0]), _parse_measure(inner), aggregate)
 
 
 def _parse_measure(text: str) -> RiskMeasure:

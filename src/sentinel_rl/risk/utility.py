@@ -36,7 +36,7 @@ class Entropic(RiskMeasure):
         distance = jnp.where(law.probs == 0, 0.0, law.values - edge[..., None])
         # Below this beta the expansion to second order is exact to rounding; the quotient would be 0/0 at 0.
         small = jnp.abs(beta) * (best(law) - worst(law)) < jnp.sqrt(jnp.finfo(law.probs.dtype).eps)
-        rate = jnp.where(small, 1.0, beta)
+        rate = jnp.where(small, jnp.where(beta >= 0, 1.0, -1.0), beta)
         expansion = law.mean() - 0.5 * beta * law.variance()
         return jnp.where(small, expansion, edge - _log_laplace(law.probs, distance, rate) / rate)
 
@@ -92,7 +92,7 @@ def _optimal_rate(probs: Array, unit: Array, log_alpha: Array) -> Array:
     wide = probs.dtype == jnp.float64
     steps, low, high = (48, -36.0, 46.0) if wide else (30, -16.0, 30.0)
 
-    def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+    def halve(_: object, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
         lower, upper = bracket
         middle = 0.5 * (lower + upper)
         t = jnp.exp(middle)

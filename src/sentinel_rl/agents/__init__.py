@@ -1,0 +1,1 @@
+"""Agents: pure functions on an explicit state."""

@@ -1,0 +1,57 @@
+"""The library's own sub-commands: what they take. The work is imported only when one of them runs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+OutOption = Annotated[
+    Path, typer.Option("--out", metavar="DIR", help="Folder for the files; made if it is not there.", show_default=True)
+]
+
+
+def demo(out: OutOption = Path("results/demo")) -> None:
+    """Show in a few seconds what composite risk is, on the paper's Gaussian examples.
+
+    Prints two tables with a plain explanation and saves a picture.
+
+    **Examples**
+
+    - `sentinel demo`
+    - `sentinel demo --out /tmp/demo`
+    """
+    from sentinel_rl.cli.demo import run
+
+    run(out)
+
+
+def risk(
+    measure: Annotated[str, typer.Argument(metavar="MEASURE", help="For example cvar:0.25, or two joined by ' o '.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="CSV: a header, then numbers; - is stdin.")],
+) -> None:
+    """Assess the columns of a CSV file: each column holds samples of a return, higher is better.
+
+    One measure gives one number per column. Two measures joined by `o` (left: across models, right: within
+    each) take the columns as equally likely models of the same return and give its composite risk.
+
+    **Examples**
+
+    - `sentinel risk cvar:0.25 returns.csv`
+    - `sentinel risk "cvar:0.25 o cvar:0.25" models.csv`
+    - `sentinel risk "additive o wang:0.1" models.csv`
+    """
+    from sentinel_rl.cli.table import run
+
+    run(measure, file)
+
+
+def doctor() -> None:
+    """Print versions, devices and commands: what to send along with a question.
+
+    **Examples**
+
+    - `sentinel doctor`
+    """
+    from sentinel_rl.cli.doctor import run
+
+    run()

@@ -1,0 +1,63 @@
+"""Ensembles of small networks as plain arrays with member and action axes in front."""
+
+from typing import Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+Layout = Literal["separate", "shared"]
+
+
+class Networks(eqx.Module):
+    """K members' return networks: ``weights[l]`` is ``[K, heads, in, out]``, ``biases[l]`` is ``[K, heads, out]``.
+
+    ``separate`` has one network per member and action (the paper), ``shared`` one per member with all actions in
+    its last layer.
+    """
+
+    weights: tuple[Float[Array, "K heads fan_in fan_out"], ...]
+    biases: tuple[Float[Array, "K heads fan_out"], ...]
+    num_actions: int = eqx.field(static=True)
+
+    def __call__(self, obs: Float[Array, " obs"]) -> Float[Array, "K A n"]:
+        """Return the logits of every member and action for one observation."""
+        logits = jax.vmap(jax.vmap(_mlp, in_axes=(0, 0, None)), in_axes=(0, 0, None))(self.weights, self.biases, obs)
+        members, heads, outputs = logits.shape
+        return logits.reshape(members, self.num_actions, heads * outputs // self.num_actions)
+
+    @property
+    def parameters(self) -> int:
+        """The number of learnable parameters."""
+        return sum(leaf.size for leaf in jax.tree.leaves((self.weights, self.biases)))
+
+
+def init_networks(
+    key: jax.Array,
+    members: int,
+    obs_size: int,
+    num_actions: int,
+    atoms: int,
+    hidden: tuple[int, ...] = (32, 32, 128),
+    layout: Layout = "separate",
+) -> Networks:
+    """Draw Glorot-uniform weights and zero biases."""
+    if layout not in get_args(Layout):
+        raise ValueError(f"unknown network {layout!r}: choose one of {get_args(Layout)}")
+    heads, outputs = (num_actions, atoms) if layout == "separate" else (1, num_actions * atoms)
+    sizes = (obs_size, *hidden, outputs)
+    weights, biases = [], []
+    for layer_key, fan_in, fan_out in zip(jax.random.split(key, len(sizes) - 1), sizes, sizes[1:], strict=False):
+        limit = (6 / (fan_in + fan_out)) ** 0.5
+        shape = (members, heads, fan_in, fan_out)
+        weights.append(jax.random.uniform(layer_key, shape, minval=-limit, maxval=limit))
+        biases.append(jnp.zeros((members, heads, fan_out)))
+    return Networks(tuple(weights), tuple(biases), num_actions)
+
+
+def _mlp(weights: tuple[Array, ...], biases: tuple[Array, ...], x: Array) -> Array:
+    """One network: ReLU between the layers, none after the last."""
+    for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
+        x = jax.nn.relu(x @ weight + bias)
+    return x @ weights[-1] + biases[-1]

@@ -1,0 +1,127 @@
+"""A ring of transitions from which every member draws only what its mask lets it see."""
+
+from typing import Literal, NamedTuple, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float, Int
+
+Mask = Literal["bernoulli", "poisson", "exponential"]
+
+
+class Transition(NamedTuple):
+    """One step: ``obs`` and ``action``, the ``reward`` and the true successor ``next_obs`` with how it ended."""
+
+    obs: Float[Array, "... obs"]
+    action: Int[Array, "..."]
+    reward: Float[Array, "..."]
+    next_obs: Float[Array, "... obs"]
+    terminated: Bool[Array, "..."]
+    truncated: Bool[Array, "..."]
+
+
+class Replay(eqx.Module):
+    """Transitions with K bootstrap weights each, and for every member the list of those it may draw.
+
+    Both are rings that are only ever written to: transition ``t`` stands in row ``t % capacity``, and the j-th
+    transition that member i may see is named in ``queue[i, j % capacity]``. What has been overwritten is found out
+    when it matters, at sampling: a ring that is read and written in the same step is copied by XLA, whole.
+    """
+
+    rows: Float[Array, "capacity row"]
+    queue: Int[Array, "K capacity"]
+    count: Int[Array, " K"]
+    newest: Int[Array, ""]
+    obs_size: int = eqx.field(static=True)
+
+    @property
+    def capacity(self) -> int:
+        """The number of transitions kept."""
+        return self.rows.shape[0]
+
+    def add(self, t: Int[Array, ""], transition: Transition, weights: Float[Array, " K"]) -> "Replay":
+        """Write transition number ``t`` (counted from 0) over the oldest one.
+
+        ``t`` is the shared clock: kept out of the state, it stays one number when runs are vmapped, and the
+        write stays in place.
+        """
+        t = jnp.asarray(t, jnp.int32)
+        rows = jax.lax.dynamic_update_index_in_dim(self.rows, _pack(transition, weights), t % self.capacity, axis=0)
+        sees = weights > 0
+        # A member that does not see it writes beyond the end, and that is dropped.
+        place = jnp.where(sees, self.count % self.capacity, self.capacity)
+        queue = self.queue.at[jnp.arange(place.size), place].set(t, mode="drop", unique_indices=True)
+        return Replay(rows, queue, self.count + sees, t, self.obs_size)
+
+    def available(self) -> Int[Array, " K"]:
+        """The number of transitions that each member may draw: its latest that are not yet overwritten."""
+        members = jnp.arange(self.count.size)
+        oldest = self.newest - self.capacity + 1
+
+        def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+            low, high = bracket  # the latest `low` entries are alive, the latest `high + 1` are not
+            middle = (low + high + 1) // 2
+            alive = self.queue[members, (self.count - middle) % self.capacity] >= oldest
+            return jnp.where(alive, middle, low), jnp.where(alive, high, middle - 1)
+
+        bracket = jnp.zeros_like(self.count), jnp.minimum(self.count, self.capacity)
+        return jax.lax.fori_loop(0, self.capacity.bit_length(), halve, bracket)[0]
+
+    def sample(self, key: jax.Array, size: int) -> tuple[Transition, Float[Array, "K size"]]:
+        """Draw ``size`` transitions for every member, uniformly from those it may see, with replacement.
+
+        Returns:
+            transitions ``[K, size]`` and their weights; a member that has seen nothing gets weights of zero.
+        """
+        available = self.available()[:, None]
+        dice = jax.random.uniform(key, (self.count.size, size))
+        back = jnp.clip((dice * available).astype(jnp.int32), 0, jnp.maximum(available - 1, 0)) + 1
+        place = (self.count[:, None] - back) % self.capacity
+        rows = self.rows[jnp.take_along_axis(self.queue, place, axis=1) % self.capacity]
+        own = jnp.einsum("ksk->ks", rows[..., -self.count.size :])
+        return _unpack(rows, self.obs_size), jnp.where(available > 0, own, 0.0)
+
+
+def init_replay(capacity: int, obs_size: int, members: int) -> Replay:
+    """Make an empty replay."""
+    return Replay(
+        rows=jnp.zeros((capacity, 2 * obs_size + 4 + members)),
+        queue=jnp.zeros((members, capacity), jnp.int32),
+        count=jnp.zeros(members, jnp.int32),
+        newest=jnp.zeros((), jnp.int32),
+        obs_size=obs_size,
+    )
+
+
+def bootstrap_weights(key: jax.Array, members: int, mask: Mask, rate: float | Array) -> Float[Array, " K"]:
+    """Draw the weight of one transition for every member (Osband et al. 2016).
+
+    ``bernoulli``: 1 with probability `rate`; ``poisson``: a Poisson(1) count; ``exponential``: an Exp(1) weight.
+    """
+    if mask == "bernoulli":
+        return jax.random.bernoulli(key, rate, (members,)).astype(jnp.float32)
+    if mask == "poisson":
+        return jax.random.poisson(key, 1.0, (members,)).astype(jnp.float32)
+    if mask == "exponential":
+        return jax.random.exponential(key, (members,))
+    raise ValueError(f"unknown mask {mask!r}: choose one of {get_args(Mask)}")
+
+
+def _pack(transition: Transition, weights: Array) -> Array:
+    """Put a transition into one row: a single write and a single read instead of seven."""
+    numbers = [transition.action, transition.reward, transition.terminated, transition.truncated]
+    scalars = jnp.stack([jnp.asarray(number, jnp.float32) for number in numbers])
+    return jnp.concatenate([transition.obs, transition.next_obs, scalars, weights]).astype(jnp.float32)
+
+
+def _unpack(rows: Array, obs_size: int) -> Transition:
+    obs, next_obs, rest = jnp.split(rows, (obs_size, 2 * obs_size), axis=-1)
+    return Transition(
+        obs=obs,
+        action=rest[..., 0].astype(jnp.int32),
+        reward=rest[..., 1],
+        next_obs=next_obs,
+        terminated=rest[..., 2] > 0,
+        truncated=rest[..., 3] > 0,
+    )
