@@ -1,0 +1,33 @@
+"""What holds for every test: checked shapes, no silent broadcasting, repeatable examples, both precisions."""
+
+import jax
+import matplotlib as mpl
+import pytest
+from hypothesis import settings
+from jaxtyping import install_import_hook
+
+from tests import typecheck
+
+# The hook works on what is imported after it, so it stands before everything else.
+install_import_hook("sentinel_rl", f"{typecheck.__name__}.check")
+jax.config.update("jax_numpy_rank_promotion", "raise")
+mpl.use("Agg")
+
+# "ci" repeats itself exactly; `--hypothesis-profile=explore` looks further, with fresh examples each time.
+settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60)
+settings.register_profile("explore", deadline=None, max_examples=2000)
+settings.load_profile("ci")
+
+
+@pytest.fixture
+def x64():
+    """Run a test in float64."""
+    with jax.enable_x64(True):
+        yield
+
+
+@pytest.fixture(params=["float32", "float64"])
+def precision(request):
+    """Run a test in both precisions, and name the one."""
+    with jax.enable_x64(request.param == "float64"):
+        yield request.param
