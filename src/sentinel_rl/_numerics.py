@@ -49,14 +49,16 @@ def sort_with(keys: Float[Array, "... n"], values: Float[Array, "... n"]) -> tup
     """Sort along the last axis by keys, carrying values along; equal keys keep their order."""
     size = keys.shape[-1]
     if size > _LONGEST_RANKING:
-        return jax.lax.sort((keys, values), num_keys=1)
+        sorted_keys, sorted_values = jax.lax.sort((keys, values), num_keys=1)
+        return sorted_keys, sorted_values
     # Comparing all pairs is several times faster than XLA's sort for a handful of members, and fuses.
     row, column = keys[..., :, None], keys[..., None, :]
     earlier = jnp.tri(size, k=-1, dtype=bool)
-    before = (column < row) | ((column == row) & jnp.broadcast_to(earlier, row.shape[:-1] + (size,)))
+    before = (column < row) | ((column == row) & jnp.broadcast_to(earlier, (*keys.shape, size)))
     rank = jnp.sum(before, axis=-1)
     place = rank[..., None, :] == jnp.broadcast_to(jnp.arange(size)[:, None], before.shape)
-    return tuple(jnp.sum(jnp.where(place, x[..., None, :], 0.0), axis=-1) for x in (keys, values))
+    sorted_keys, sorted_values = (jnp.sum(jnp.where(place, x[..., None, :], 0.0), axis=-1) for x in (keys, values))
+    return sorted_keys, sorted_values
 
 
 def log_cdf(u: Array, s: Array) -> Array:
