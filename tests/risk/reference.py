@@ -1,12 +1,14 @@
 """The independent reference cases, and how their names map to ours."""
 
 import json
+import math
 from pathlib import Path
 
 import jax
 import numpy as np
 
 from sentinel_rl import risk
+from sentinel_rl.returns import CategoricalReturn
 from sentinel_rl.risk import RiskMeasure, WorstCase
 
 FOLDER = Path(__file__).parents[1] / "reference"
@@ -49,16 +51,23 @@ def measure_of(spec: dict) -> RiskMeasure:
     return _CLASSES[spec["measure"]](**spec["params"])
 
 
-class Compiled(RiskMeasure):
-    """A measure whose formula is compiled once per shape and type: in the middle of eager code, to save time."""
+class Padded(RiskMeasure):
+    """A measure, evaluated on laws padded to few shapes: JAX compiles anew for every shape, and there are many here.
+
+    The last atom is repeated with probability 0 and the last law is repeated, which changes no value.
+    """
 
     inner: RiskMeasure
 
     def _value(self, law):
-        return risk_of(self.inner, law)
+        shape = law.probs.shape[:-1]
+        rows, atoms = _holds(math.prod(shape), (8, 100)), _holds(law.probs.shape[-1], (51, 1000))
+        values, probs = (np.asarray(part).reshape(-1, part.shape[-1]) for part in (law.values, law.probs))
+        values, probs = pad(pad(values, atoms, 1, True), rows, 0, True), pad(pad(probs, atoms, 1, False), rows, 0, True)
+        return _risk_of(self.inner, values, probs)[: math.prod(shape)].reshape(shape)
 
 
-risk_of = jax.jit(lambda measure, law: measure(law))
+_risk_of = jax.jit(lambda measure, atoms, probs: measure(CategoricalReturn(atoms, probs)))
 
 
 def pad(array: np.ndarray, size: int, axis: int, repeat: bool) -> np.ndarray:
@@ -67,6 +76,5 @@ def pad(array: np.ndarray, size: int, axis: int, repeat: bool) -> np.ndarray:
     return np.pad(array, missing, mode="edge" if repeat else "constant")
 
 
-def bucket(size: int, sizes: tuple[int, ...]) -> int:
-    """The smallest of a few sizes that holds `size`: JAX compiles anew for every shape."""
+def _holds(size: int, sizes: tuple[int, ...]) -> int:
     return min(s for s in sizes if s >= size)
