@@ -29,8 +29,8 @@ def start(env: Env, keys: jax.Array) -> tuple[Batch, Float[Array, "N obs"]]:
 
 @jax.jit
 def next_step(
-    env: Env, batch: Batch, actions: Int[Array, " N"], limit: int | None
-) -> tuple[Batch, Float[Array, "N obs+3"]]:
+    env: Env, batch: Batch, actions: Int[Array, " N"], limit: Int[Array, ""] | None
+) -> tuple[Batch, Float[Array, "N row"]]:
     """Step where an episode runs; where it ended in the last call, start the next one (reward 0) instead.
 
     Returns:
@@ -49,8 +49,8 @@ def next_step(
 
 @jax.jit
 def same_step(
-    env: Env, batch: Batch, actions: Int[Array, " N"], limit: int | None
-) -> tuple[Batch, Float[Array, "N obs+3"], Float[Array, "N obs"]]:
+    env: Env, batch: Batch, actions: Int[Array, " N"], limit: Int[Array, ""] | None
+) -> tuple[Batch, Float[Array, "N row"], Float[Array, "N obs"]]:
     """Step, and where an episode ends start the next one at once.
 
     Returns:
@@ -72,7 +72,7 @@ def _split(keys: jax.Array) -> tuple[jax.Array, jax.Array]:
     return pairs[:, 0], pairs[:, 1]
 
 
-def _within(limit: int | None, time: Int[Array, " N"], after: TimeStep) -> TimeStep:
+def _within(limit: Int[Array, ""] | None, time: Int[Array, " N"], after: TimeStep) -> TimeStep:
     """Truncate at the limit, terminated or not, as Gymnasium's `TimeLimit` does."""
     return after if limit is None else after._replace(truncated=after.truncated | (time >= limit))
 

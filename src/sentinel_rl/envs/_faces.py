@@ -77,14 +77,14 @@ def key_of(words: UInt32[Array, " 2"]) -> jax.Array:
     return jax.random.fold_in(jax.random.key(words[0]), words[1])
 
 
-def pack(after: TimeStep) -> Float[Array, " obs+3"]:
+def pack(after: TimeStep) -> Float[Array, " row"]:
     """What follows an action as one row of numbers: one transfer to the host instead of four."""
     rest = jnp.stack([after.reward, after.terminated, after.truncated])
     return jnp.concatenate([after.obs, rest.astype(after.obs.dtype)])
 
 
-def unpack(rows: Float[Array, "... obs+3"]) -> tuple[Observation, NDArray[Any], NDArray[np.bool_], NDArray[np.bool_]]:
-    """Observation, reward, terminated and truncated of rows that `pack` made."""
+def unpack(rows: Float[Array, "... row"]) -> tuple[Observation, Any, Any, Any]:
+    """Observation, reward, terminated and truncated of rows that `pack` made, as arrays of the leading axes."""
     values = as_observation(rows)
     return values[..., :-3].copy(), values[..., -3].copy(), values[..., -2] != 0, values[..., -1] != 0
 

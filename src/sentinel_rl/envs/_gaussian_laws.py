@@ -22,8 +22,12 @@ _POINTS = 8193
 
 def lower(law: GaussianMixture, x: ArrayLike) -> Float[Array, "..."]:
     """``L(x) = E (x - Z)_+`` of a law without leading axes, small in the lower tail."""
-    z = (jnp.asarray(x)[..., None] - law.means) / law.stds
-    return jnp.sum(law.weights * law.stds * (z * norm.cdf(z) + norm.pdf(z)), axis=-1)
+    points = jnp.asarray(x, law.means.dtype)
+    total = jnp.zeros_like(points)
+    for weight, mean, std in zip(law.weights, law.means, law.stds, strict=True):
+        z = (points - mean) / std
+        total += weight * std * (z * norm.cdf(z) + norm.pdf(z))
+    return total
 
 
 def upper(law: GaussianMixture, x: ArrayLike) -> Float[Array, "..."]:
@@ -49,7 +53,9 @@ def wasserstein1(law: GaussianMixture, estimate: CategoricalReturn | GaussianMix
     if isinstance(estimate, CategoricalReturn):
         return _to_atoms(law, estimate)
     ends = [(part.means - _REACH * part.stds, part.means + _REACH * part.stds) for part in (law, estimate)]
-    points = jnp.linspace(min(jnp.min(a) for a, _ in ends), max(jnp.max(b) for _, b in ends), _POINTS)
+    low = jnp.minimum(*(jnp.min(start) for start, _ in ends))
+    high = jnp.maximum(*(jnp.max(stop) for _, stop in ends))
+    points = jnp.linspace(low, high, _POINTS)
     return jnp.trapezoid(jnp.abs(law.cdf(points) - estimate.cdf(points)), points)
 
 

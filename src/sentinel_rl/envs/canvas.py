@@ -4,9 +4,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from jaxtyping import Bool, Float, UInt8
-from numpy.typing import ArrayLike
 
 Colour = tuple[int, int, int]
+Point = tuple[float, float] | Float[np.ndarray, " 2"]
 
 
 class Canvas:
@@ -25,7 +25,7 @@ class Canvas:
         self._x = np.arange(width) + 0.5
         self._y = np.arange(height) + 0.5
 
-    def polygon(self, corners: Sequence[tuple[float, float]] | Float[np.ndarray, "n 2"], colour: Colour) -> None:
+    def polygon(self, corners: Sequence[Point] | Float[np.ndarray, "n 2"], colour: Colour) -> None:
         """Fill a convex polygon; its corners run counter-clockwise."""
         points = np.asarray(corners, float)
         rows, columns = self._window(points.min(axis=0), points.max(axis=0))
@@ -35,7 +35,7 @@ class Canvas:
             outside = np.maximum(outside, across / np.hypot(dx, dy))
         self._blend(rows, columns, outside, colour)
 
-    def disc(self, centre: ArrayLike, radius: float, colour: Colour) -> None:
+    def disc(self, centre: Point, radius: float, colour: Colour) -> None:
         """Fill a circle."""
         middle = np.asarray(centre, float)
         rows, columns = self._window(middle - radius, middle + radius)

@@ -12,10 +12,8 @@ from sentinel_rl.envs import _faces as faces
 from sentinel_rl.envs._faces import Observation
 from sentinel_rl.envs.spec import Drawable, Env
 
-Action = int | np.integer[Any] | jax.Array
 
-
-class GymEnv(gymnasium.Env[Observation, Action]):
+class GymEnv(gymnasium.Env[Observation, Any]):
     """Any JAX environment as a `gymnasium.Env`: one compiled call per step, NumPy out.
 
     ``reset(seed=...)`` makes a JAX key from ``np_random``, and with it every later step and unseeded reset is
@@ -60,8 +58,8 @@ class GymEnv(gymnasium.Env[Observation, Action]):
         self._over = False
         return faces.as_observation(obs), {}
 
-    def step(self, action: Action) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
-        """Take one action.
+    def step(self, action: Any) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Take one action, an integer of any kind.
 
         Raises:
             InvalidAction: for an action that does not exist.
@@ -74,7 +72,7 @@ class GymEnv(gymnasium.Env[Observation, Action]):
             raise ResetNeeded("no episode is running: call reset() before step()")
         self._state, self._key, row = _step(self.env, self._state, self._key, np.int32(choice))
         obs, reward, terminated, truncated = faces.unpack(row)
-        self._over = bool(terminated | truncated)
+        self._over = bool(terminated or truncated)
         return obs, float(reward), bool(terminated), bool(truncated), {}
 
     def render(self) -> UInt8[np.ndarray, "height width 3"] | None:
@@ -98,9 +96,7 @@ def _reset(env: Env, key: jax.Array) -> tuple[Any, jax.Array, Float[Array, " obs
 
 
 @jax.jit
-def _step(
-    env: Env, state: Any, key: jax.Array, action: Int[Array, ""]
-) -> tuple[Any, jax.Array, Float[Array, " obs+3"]]:
+def _step(env: Env, state: Any, key: jax.Array, action: Int[Array, ""]) -> tuple[Any, jax.Array, Float[Array, " row"]]:
     key, now = jax.random.split(key)
     state, after = env.step(state, action, now)
     return state, key, faces.pack(after)

@@ -22,7 +22,7 @@ from sentinel_rl.envs.spec import Drawable, Env
 Step = tuple[Observation, NDArray[np.float32], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
-class GymVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
+class GymVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
     """Copies of a JAX environment as a `gymnasium.vector.VectorEnv`.
 
     Copy ``i`` of a vector reset with ``seed`` sees what a single environment reset with ``seed + i`` sees, over
@@ -31,7 +31,7 @@ class GymVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
     Args:
         env: the environment, or its name.
         num_envs: number of copies.
-        max_episode_steps: truncate episodes here, besides any limit of the environment itself.
+        max_episode_steps: truncate episodes here, besides any limit of the environment itself; None or -1: not.
         render_mode: None or ``"rgb_array"``.
         autoreset_mode: when an episode has ended, the next call ignores the action and returns the first
             observation of the next one, with reward 0 (``NEXT_STEP``, Gymnasium's default); or the same call returns
@@ -59,7 +59,7 @@ class GymVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             raise ValueError(f"num_envs = {num_envs} is not allowed: it must be at least 1")
         self.env = faces.resolve(env, settings)
         self.num_envs, self.render_mode = num_envs, render_mode
-        self._mode, self._limit = _supported(autoreset_mode), max_episode_steps
+        self._mode, self._limit = _supported(autoreset_mode), _limit(max_episode_steps)
         self.metadata = faces.face_metadata(self.env, render_mode) | {"autoreset_mode": self._mode}
         self.single_observation_space = faces.observation_space(self.env.spec)
         self.single_action_space = faces.action_space(self.env.spec)
@@ -77,13 +77,13 @@ class GymVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]):
             options: there are none.
         """
         seeds = _one_each(seed, self.num_envs)
-        super().reset(seed=seeds[0] if isinstance(seed, int) else None)
+        super().reset(seed=None if isinstance(seed, Sequence) else seeds[0])
         faces.refuse_options(options)
         self._batch, obs = start(self.env, self._seeded(seeds))
         return faces.as_observation(obs), {}
 
-    def step(self, actions: NDArray[np.int64]) -> Step:
-        """Take one action in every copy.
+    def step(self, actions: Any) -> Step:
+        """Take one action in every copy: integers of shape ``[num_envs]``.
 
         Raises:
             InvalidAction: when one of the actions does not exist.
@@ -131,7 +131,7 @@ def _one_each(seed: int | Sequence[int | None] | None, num_envs: int) -> list[in
         return [None if seed is None else int(seed) + i for i in range(num_envs)]
     if len(seed) != num_envs:
         raise ValueError(f"{len(seed)} seeds for num_envs = {num_envs}: give one for each, or one number")
-    return list(seed)
+    return [None if one is None else int(one) for one in seed]
 
 
 def _copy(states: Any, i: int) -> Any:
@@ -147,6 +147,12 @@ def _final_info(final: Observation, ended: NDArray[np.bool_]) -> dict[str, Any]:
     for i in np.flatnonzero(ended):
         obs[i] = final[i].copy()
     return {"final_obs": obs, "_final_obs": ended.copy(), "final_info": {}, "_final_info": ended.copy()}
+
+
+def _limit(steps: int | None) -> int | None:
+    if steps is not None and steps != -1 and steps < 1:
+        raise ValueError(f"max_episode_steps = {steps} is not allowed: give at least 1, or -1 for no limit")
+    return None if steps == -1 else steps
 
 
 def _supported(mode: AutoresetMode | str) -> AutoresetMode:

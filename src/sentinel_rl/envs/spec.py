@@ -39,6 +39,7 @@ class TimeStep(NamedTuple):
     truncated: Bool[Array, ""]
 
 
+@runtime_checkable
 class Env(Protocol):
     """A world as pure functions of an explicit state. It never resets itself: the runner does.
 

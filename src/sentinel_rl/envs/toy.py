@@ -91,14 +91,20 @@ class Toy(eqx.Module):
             >>> print(on_grid.mean().round(4), (Toy().distance(1, on_grid) / grid.step).round(2))
             0.95 0.25
         """
-        return _gaussian_laws.on_grid(self.law(action), support)
+        law: CategoricalReturn = _on_grid(self.law(action), support)
+        return law
 
     def distance(self, action: int, estimate: CategoricalReturn | GaussianMixture) -> Float[Array, "..."]:
         """Wasserstein-1 distance ``int |F - G| dz`` between an action's law and an estimate of it.
 
         Leading axes of a categorical estimate (members, states) are kept.
         """
-        return _gaussian_laws.wasserstein1(self.law(action), estimate)
+        distance: Array = _wasserstein1(self.law(action), estimate)
+        return distance
+
+
+_on_grid = jax.jit(_gaussian_laws.on_grid)
+_wasserstein1 = jax.jit(_gaussian_laws.wasserstein1)
 
 
 def _one_hot(state: Int[Array, ""]) -> Float[Array, " 3"]:
