@@ -16,7 +16,7 @@ PROBABILITY_TOLERANCE = 1e-4
 # Up to this many atoms a running sum is a matrix product.
 _LONGEST_TRIANGLE = 256
 
-# Up to this many numbers are sorted by counting, for each, those before it.
+# Up to this many numbers all pairs are cheap, and fuse with what surrounds them.
 _LONGEST_RANKING = 16
 
 
@@ -42,7 +42,10 @@ def _running_sum(x: Float[Array, "... n"], reverse: bool) -> Float[Array, "... n
     if size > _LONGEST_TRIANGLE:
         return jax.lax.cumsum(x, axis=x.ndim - 1, reverse=reverse)
     triangle = jnp.tri(size, dtype=x.dtype)
-    return jnp.matmul(x, triangle if reverse else triangle.T, precision=jax.lax.Precision.HIGHEST)
+    triangle = triangle if reverse else triangle.T
+    if size > _LONGEST_RANKING:
+        return jnp.matmul(x, triangle, precision=jax.lax.Precision.HIGHEST)
+    return jnp.sum(x[..., :, None] * jnp.broadcast_to(triangle, (*x.shape, size)), axis=-2)
 
 
 def sort_with(keys: Float[Array, "... n"], values: Float[Array, "... n"]) -> tuple[Array, Array]:

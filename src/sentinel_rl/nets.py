@@ -27,6 +27,14 @@ class Networks(eqx.Module):
         members, heads, outputs = logits.shape
         return logits.reshape(members, self.num_actions, heads * outputs // self.num_actions)
 
+    def per_member(self, obs: Float[Array, "K batch obs"]) -> Float[Array, "K batch A n"]:
+        """Return each member's logits on observations of its own."""
+
+        def one(member: Networks, x: Array) -> Array:
+            return jax.tree.map(lambda leaf: leaf[None], member)(x)[0]
+
+        return jax.vmap(jax.vmap(one, in_axes=(None, 0)))(self, obs)
+
     @property
     def parameters(self) -> int:
         """The number of learnable parameters."""

@@ -66,7 +66,8 @@ class Replay(eqx.Module):
             return jnp.where(alive, middle, low), jnp.where(alive, high, middle - 1)
 
         bracket = jnp.zeros_like(self.count), jnp.minimum(self.count, self.capacity)
-        return jax.lax.fori_loop(0, self.capacity.bit_length(), halve, bracket)[0]
+        alive, _ = jax.lax.fori_loop(0, self.capacity.bit_length(), halve, bracket)
+        return jnp.asarray(alive)
 
     def sample(self, key: jax.Array, size: int) -> tuple[Transition, Float[Array, "K size"]]:
         """Draw ``size`` transitions for every member, uniformly from those it may see, with replacement.

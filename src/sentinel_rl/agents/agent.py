@@ -36,13 +36,9 @@ class Agent(Protocol):
         ...
 
 
-def epsilon_greedy(
-    values: Float[Array, " A"], epsilon: Float[Array, ""], key: jax.Array
-) -> Int[Array, ""]:
+def epsilon_greedy(values: Float[Array, " A"], epsilon: Float[Array, ""], key: jax.Array) -> Int[Array, ""]:
     """Choose the best action, exact ties broken at random, or with probability epsilon any."""
-    explore_key, tie_key = jax.random.split(key)
-    dice = jax.random.uniform(explore_key, (2,))
-    ranks = jax.random.uniform(tie_key, values.shape)
-    best = jnp.argmax(jnp.where(values >= jnp.max(values), ranks, -1.0))
-    anything = jnp.minimum((dice[1] * values.size).astype(jnp.int32), values.size - 1)
-    return jnp.where(dice[0] < epsilon, anything, best).astype(jnp.int32)
+    explore, choice, *ranks = jax.random.uniform(key, (values.size + 2,))
+    best = jnp.argmax(jnp.where(values >= jnp.max(values), jnp.stack(ranks), -1.0))
+    anything = jnp.minimum((choice * values.size).astype(jnp.int32), values.size - 1)
+    return jnp.where(explore < epsilon, anything, best).astype(jnp.int32)

@@ -18,7 +18,7 @@ from sentinel_rl.nets import Layout, Networks, init_networks
 from sentinel_rl.replay import Mask, Replay, Transition, bootstrap_weights, init_replay
 from sentinel_rl.returns import CategoricalReturn, Support
 from sentinel_rl.returns.projection import clipped_mass, project
-from sentinel_rl.risk import CVaR, Composite, RiskMeasure, assess
+from sentinel_rl.risk import Composite, CVaR, RiskMeasure, assess
 from sentinel_rl.risk.assessment import Assessment
 from sentinel_rl.risk.composite import Aggregate
 
@@ -125,7 +125,8 @@ class SentinelAgent(eqx.Module):
     def observe(self, state: SentinelState, t: Array, transition: Transition, key: jax.Array) -> SentinelState:
         """Keep a transition, with the bootstrap weights that say which members may learn from it."""
         weights = bootstrap_weights(key, self.k, self.mask, self.mask_rate)
-        return eqx.tree_at(lambda s: s.replay, state, state.replay.add(t, transition, weights))
+        replay = state.replay.add(t, transition, weights)
+        return SentinelState(state.online, state.target, state.optimiser, state.target_optimiser, replay)
 
     def assess(self, state: SentinelState, obs: Array) -> Assessment:
         """Decompose the composite risk of every action at one observation."""
@@ -162,9 +163,7 @@ class SentinelAgent(eqx.Module):
     def _targets(self, state: SentinelState, transitions: Transition) -> tuple[Float[Array, "K batch n"], Metrics]:
         """The projected laws ``r + gamma Z_i(s', a*)``, each member's from its own target network."""
         best = self._best_actions(state, transitions.next_obs)
-        own = jax.vmap(jax.vmap(lambda nets, obs: nets(obs)[0], in_axes=(None, 0)))
-        logits = own(jax.tree.map(lambda leaf: leaf[:, None], state.target), transitions.next_obs)
-        probs = jax.nn.softmax(_chosen(logits, best))
+        probs = jax.nn.softmax(_chosen(state.target.per_member(transitions.next_obs), best))
         ended = transitions.terminated
         if self.time_limit == "terminal":
             ended = ended | transitions.truncated
@@ -178,12 +177,8 @@ class SentinelAgent(eqx.Module):
     def _best_actions(self, state: SentinelState, next_obs: Float[Array, "K batch obs"]) -> Int[Array, "K batch"]:
         """The action a* of every successor (line 9)."""
         if self.bootstrap_action == "member":
-            def own_values(nets: Networks, obs: Array) -> Array:
-                law = CategoricalReturn(self.support.atoms, jax.nn.softmax(nets(obs)[0]))
-                return self.aleatory(law)
-
-            singles = jax.tree.map(lambda leaf: leaf[:, None], state.online)
-            return jnp.argmax(jax.vmap(jax.vmap(own_values, in_axes=(None, 0)))(singles, next_obs), axis=-1)
+            law = CategoricalReturn(self.support.atoms, jax.nn.softmax(state.online.per_member(next_obs)))
+            return jnp.argmax(self.aleatory(law), axis=-1)
         networks, lam = (state.online, self.lam) if self.bootstrap_action == "online" else (state.target, 0.0)
         values = jax.vmap(jax.vmap(lambda obs: self.values(networks, obs, lam)))(next_obs)
         return jnp.argmax(values, axis=-1)
@@ -210,9 +205,8 @@ class SentinelAgent(eqx.Module):
 
 def cross_entropy(networks: Networks, batch: Batch) -> Float[Array, ""]:
     """The sum over members of the weighted mean cross-entropy to the target laws, on the actions taken."""
-    singles = jax.tree.map(lambda leaf: leaf[:, None], networks)
-    logits = jax.vmap(jax.vmap(lambda nets, obs: nets(obs)[0], in_axes=(None, 0)))(singles, batch.obs)
-    losses = -jnp.sum(batch.target * jax.nn.log_softmax(_chosen(logits, batch.action)), axis=-1)
+    taken = _chosen(networks.per_member(batch.obs), batch.action)
+    losses = -jnp.sum(batch.target * jax.nn.log_softmax(taken), axis=-1)
     return jnp.sum(jnp.mean(batch.weight * losses, axis=1))
 
 

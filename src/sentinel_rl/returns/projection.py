@@ -31,7 +31,8 @@ def project(
     lower = jnp.clip(jnp.floor(place), 0, support.size - 2)
     upward = jnp.clip(place - lower, 0.0, 1.0)
     # Adding into places is 6 x faster on a CPU; on an accelerator its order, and so the last bit, would vary.
-    return jax.lax.platform_dependent(probs, lower, upward, cpu=_scatter, default=_dense)
+    projected: Array = jax.lax.platform_dependent(probs, lower, upward, cpu=_scatter, default=_dense)
+    return projected
 
 
 def clipped_mass(

@@ -34,6 +34,15 @@ class StepTrace(NamedTuple):
     truncated: Bool[Array, "..."]
     action: Int[Array, "..."]
 
+    def pack(self) -> Float[Array, "... 4"]:
+        """One row of numbers: a single write per step."""
+        return jnp.stack([jnp.asarray(field, jnp.float32) for field in self], axis=-1)
+
+
+def unpack(rows: Float[Array, "... 4"]) -> StepTrace:
+    """The trace from its rows."""
+    return StepTrace(rows[..., 0], rows[..., 1] > 0, rows[..., 2] > 0, rows[..., 3].astype(jnp.int32))
+
 
 class StepKeys(NamedTuple):
     """One key for each purpose of a step."""
@@ -61,9 +70,10 @@ def start(agent: Agent, env: Env, seed_key: jax.Array) -> RunState:
     return RunState(agent.init(env.spec, init_key), env_state, obs, run_key)
 
 
-def one_step(agent: Agent, env: Env, plan: Plan, run: RunState, t: Int[Array, ""]) -> tuple[RunState, StepTrace]:
+def one_step(
+    agent: Agent, env: Env, plan: Plan, run: RunState, t: Int[Array, ""], keys: StepKeys
+) -> tuple[RunState, StepTrace]:
     """Act, step, remember, and start a new episode where one ended: the only autoreset of the project."""
-    keys = step_keys(run.key, t)
     action = agent.act(run.agent, run.obs, plan.epsilon(t), keys.act)
     env_state, after = env.step(run.env, action, keys.step)
     seen = Transition(run.obs, action, after.reward, after.obs, after.terminated, after.truncated)
@@ -86,29 +96,31 @@ def run_chunk(
         the run, the trace of the chunk's steps ``[steps]`` and the metrics of its stretches (NaN without an update).
     """
     origin = parts.begin[0]
-    blank = StepTrace(jnp.zeros(steps), jnp.zeros(steps, bool), jnp.zeros(steps, bool), jnp.zeros(steps, jnp.int32))
 
-    def advance(t: Array, carry: tuple[RunState, StepTrace]) -> tuple[RunState, StepTrace]:
-        state, trace = carry
-        state, now = one_step(agent, env, plan, state, t)
-        return state, jax.tree.map(
-            lambda kept, new: jax.lax.dynamic_update_index_in_dim(kept, new.astype(kept.dtype), t - origin, 0), trace, now
-        )
+    def advance(t: Array, keys: StepKeys, carry: tuple[RunState, Array]) -> tuple[RunState, Array]:
+        state, rows = carry
+        state, now = one_step(agent, env, plan, state, t, keys)
+        return state, jax.lax.dynamic_update_index_in_dim(rows, now.pack(), t - origin, axis=0)
 
     def stretch(
-        carry: tuple[RunState, StepTrace], part: tuple[Array, Array, Array]
-    ) -> tuple[tuple[RunState, StepTrace], Metrics]:
+        carry: tuple[RunState, Array], part: tuple[Array, Array, Array]
+    ) -> tuple[tuple[RunState, Array], Metrics]:
         begin, end, update = part
         if parts.length is None:
-            carry = jax.lax.fori_loop(begin, end, advance, carry)
+            carry = jax.lax.fori_loop(begin, end, lambda t, c: advance(t, step_keys(run.key, t), c), carry)
         else:
-            carry = jax.lax.fori_loop(0, parts.length, lambda i, c: advance(begin + i, c), carry)
-        state, trace = carry
+            times = begin + jnp.arange(parts.length)
+            keys = jax.vmap(step_keys, in_axes=(None, 0))(run.key, times)  # one call for all, not one a step
+            carry, _ = jax.lax.scan(lambda c, now: (advance(*now, c), None), carry, (times, keys))
+        state, rows = carry
         agent_state, metrics = _learn(agent, state, update)
-        return (RunState(agent_state, state.env, state.obs, state.key), trace), metrics
+        return (RunState(agent_state, state.env, state.obs, state.key), rows), metrics
 
-    (run, trace), metrics = jax.lax.scan(stretch, (run, blank), (parts.begin, parts.end, parts.update))
-    return run, trace, metrics
+    blank = jnp.zeros((steps, len(StepTrace._fields)))
+    (run, rows), metrics = jax.lax.scan(
+        stretch, (run, blank), (jnp.asarray(parts.begin), jnp.asarray(parts.end), jnp.asarray(parts.update))
+    )
+    return run, unpack(rows), metrics
 
 
 def _learn(agent: Agent, run: RunState, update: Int[Array, ""]) -> tuple[Any, Metrics]:
@@ -121,4 +133,5 @@ def _learn(agent: Agent, run: RunState, update: Int[Array, ""]) -> tuple[Any, Me
         _, metrics = jax.eval_shape(now, state)
         return state, jax.tree.map(lambda m: jnp.full(m.shape, jnp.nan, m.dtype), metrics)
 
-    return jax.lax.cond(update > 0, now, later, run.agent)
+    result: tuple[Any, Metrics] = jax.lax.cond(update > 0, now, later, run.agent)
+    return result

@@ -37,8 +37,8 @@ class Population(eqx.Module):
 
 def stack_agents(agents: Sequence[Agent]) -> Any:
     """Put agents that differ only in numbers (lambda, alpha, ...) on a leading axis."""
-    first, *others = (jax.tree.structure(agent) for agent in agents)
-    if any(other != first for other in others):
+    kinds = {str(jax.tree.structure(agent)) for agent in agents}
+    if len(kinds) != 1:
         raise ValueError("agents of one population may differ in numbers only, not in kind, sizes or options")
     return jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *agents)
 
@@ -85,10 +85,11 @@ class Fleet:
     def _chunk(
         self, agents: Any, runs: RunState, begin: Any, end: Any, update: Any, length: int | None, steps: int
     ) -> tuple[RunState, StepTrace, Metrics]:
-        def one(agent: Agent, run: RunState, *times: Any) -> tuple[RunState, StepTrace, Metrics]:
-            return run_chunk(agent, self.env, self.plan, run, Segments(*times, length), steps)
+        def one(agent: Agent, run: RunState, begin: Any, end: Any, update: Any) -> tuple[RunState, StepTrace, Metrics]:
+            return run_chunk(agent, self.env, self.plan, run, Segments(begin, end, update, length), steps)
 
-        return self._sharded(one, shared=3)(agents, runs, begin, end, update)
+        advanced: tuple[RunState, StepTrace, Metrics] = self._sharded(one, shared=3)(agents, runs, begin, end, update)
+        return advanced
 
     def _sharded(self, one: Any, shared: int = 0) -> Any:
         """Map a function of one run over a group, devices side by side; the last `shared` arguments go to all."""
