@@ -7,7 +7,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.scipy.special import logsumexp, ndtri
-from jaxtyping import Array, ArrayLike, Float
+from jaxtyping import Array, Float
+from numpy.typing import ArrayLike
 
 from sentinel_rl import _checks
 from sentinel_rl._numerics import normal_cdf, tiny
@@ -32,8 +33,8 @@ class GaussianMixture(eqx.Module):
 
     Example:
         >>> law = GaussianMixture(means=[1.0, -1.0], stds=[1.0, 1.0], weights=[0.75, 0.25])
-        >>> print(law.mean(), law.tail_mean(0.25).round(4))
-        0.5 -1.278
+        >>> print(f"{law.mean():.4f} {law.tail_mean(0.25):.4f}")
+        0.5000 -1.2780
     """
 
     means: Float[Array, "... n"]
@@ -55,7 +56,7 @@ class GaussianMixture(eqx.Module):
         """Plain Gaussians, one for every entry of `mean` and `std`.
 
         Example:
-            >>> print(GaussianMixture.gaussian(mean=2.0, std=1.0).tail_mean(0.25).round(4))
+            >>> print(f"{GaussianMixture.gaussian(mean=2.0, std=1.0).tail_mean(0.25):.4f}")
             0.7289
         """
         return cls(jnp.asarray(mean)[..., None], jnp.asarray(std)[..., None])
@@ -75,8 +76,9 @@ class GaussianMixture(eqx.Module):
 
     def log_pdf(self, x: ArrayLike) -> Float[Array, "..."]:
         """Logarithm of the density at `x`, finite far out in the tails."""
-        z = self._standardised(x)
-        return logsumexp(-0.5 * z**2 - jnp.log(self.stds) - _LOG_ROOT_TWO_PI, b=self.weights, axis=-1)
+        law, point = self._aligned(x)
+        z = law._standardised(point)
+        return logsumexp(-0.5 * z**2 - jnp.log(law.stds) - _LOG_ROOT_TWO_PI, b=law.weights, axis=-1)
 
     def pdf(self, x: ArrayLike) -> Float[Array, "..."]:
         """Density at `x`, ``sum_i w_i phi(z_i) / sd_i`` with ``z_i = (x - mu_i) / sd_i``."""
@@ -84,7 +86,8 @@ class GaussianMixture(eqx.Module):
 
     def cdf(self, x: ArrayLike) -> Float[Array, "..."]:
         """Probability of at most `x`, ``sum_i w_i Phi(z_i)``."""
-        return jnp.sum(self.weights * normal_cdf(self._standardised(x)), axis=-1)
+        law, point = self._aligned(x)
+        return jnp.sum(law.weights * normal_cdf(law._standardised(point)), axis=-1)
 
     def quantile(self, u: ArrayLike) -> Float[Array, "..."]:
         """The point `q` with ``cdf(q) = u``, for levels `u` in (0, 1), by bisection to the last digit.
@@ -93,10 +96,10 @@ class GaussianMixture(eqx.Module):
         bracket. Gradients are those of the implicit function, ``dq/du = 1 / pdf(q)``.
         """
         _checks.parameter("quantile level u", u, lambda x: (0 < x) & (x < 1), "in (0, 1)")
-        level = jnp.asarray(u, self.means.dtype)
-        point = jax.lax.stop_gradient(self._bisect(level))
-        density = jnp.maximum(self.pdf(point), tiny(point))
-        newton = (level - self.cdf(point)) / jax.lax.stop_gradient(density)
+        law, level = self._aligned(u)
+        point = jax.lax.stop_gradient(law._bisect(level))
+        density = jnp.maximum(law.pdf(point), tiny(point))
+        newton = (level - law.cdf(point)) / jax.lax.stop_gradient(density)
         return point + newton - jax.lax.stop_gradient(newton)
 
     def tail_mean(self, alpha: ArrayLike) -> Float[Array, "..."]:
@@ -110,29 +113,36 @@ class GaussianMixture(eqx.Module):
         zero: neither the value nor its gradient feels the last digits of `q`.
         """
         _checks.parameter("tail_mean alpha", alpha, lambda x: (0 < x) & (x <= 1), "in (0, 1] (1: the mean)")
-        level = jnp.asarray(alpha, self.means.dtype)
-        below_one = jnp.minimum(level, 1 - jnp.finfo(level.dtype).eps)
-        point = jax.lax.stop_gradient(self._bisect(below_one))
-        z = self._standardised(point)
-        shortfall = self.stds * (z * normal_cdf(z) + jnp.exp(-0.5 * z**2 - _LOG_ROOT_TWO_PI))
-        tail = point - jnp.sum(self.weights * shortfall, axis=-1) / level
-        return jnp.where(level == 1, self.mean(), tail)
+        law, level = self._aligned(alpha)
+        point = jax.lax.stop_gradient(law._bisect(jnp.minimum(level, 1 - jnp.finfo(level.dtype).eps)))
+        z = law._standardised(point)
+        shortfall = law.stds * (z * normal_cdf(z) + jnp.exp(-0.5 * z**2 - _LOG_ROOT_TWO_PI))
+        tail = point - jnp.sum(law.weights * shortfall, axis=-1) / level
+        return jnp.where(level == 1, law.mean(), tail)
 
-    def _standardised(self, x: ArrayLike) -> Float[Array, "... n"]:
-        return (jnp.asarray(x, self.means.dtype)[..., None] - self.means) / self.stds
+    def _aligned(self, x: ArrayLike) -> tuple[Self, Float[Array, "..."]]:
+        """The law and a point or level, both with the leading axes of both."""
+        points = jnp.asarray(x, self.means.dtype)
+        leading = jnp.broadcast_shapes(points.shape, self.means.shape[:-1])
+        law = jax.tree.map(lambda part: jnp.broadcast_to(part, (*leading, part.shape[-1])), self)
+        return law, jnp.broadcast_to(points, leading)
 
-    def _bisect(self, level: Array) -> Array:
+    def _standardised(self, x: Float[Array, "..."]) -> Float[Array, "... n"]:
+        return (x[..., None] - self.means) / self.stds
+
+    def _bisect(self, level: Float[Array, "..."]) -> Float[Array, "..."]:
         """Solve ``cdf(q) = level``; the bracket is halved until it is below the dtype's resolution."""
         ends = self.means + self.stds * ndtri(level)[..., None]
         start = (jnp.min(ends, axis=-1), jnp.max(ends, axis=-1))
 
-        def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+        def halve(_: Array, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = bracket
             middle = 0.5 * (low + high)
             too_low = self.cdf(middle) < level
             return jnp.where(too_low, middle, low), jnp.where(too_low, high, middle)
 
-        bracket: tuple[Array, Array] = jax.lax.fori_loop(0, jnp.finfo(level.dtype).nmant + 4, halve, start)
+        steps = jnp.finfo(level.dtype).nmant + 4
+        bracket: tuple[Array, Array] = jax.lax.fori_loop(0, steps, halve, start)
         return 0.5 * (bracket[0] + bracket[1])
 
 
