@@ -24,7 +24,7 @@ def build() -> typer.Typer:
         add_completion=False,
         rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
-        context_settings={"help_option_names": ["-h", "--help"]},
+        context_settings={"help_option_names": ["--help", "-h"]},
     )
     app.callback()(_root)
     for command in (commands.demo, commands.risk, commands.doctor):
@@ -43,12 +43,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
     except Exception as error:
         if debug:
             traceback.print_exc()
-        complain(_message(error), "" if debug else "--debug shows where it happened")
+        expected = isinstance(error, OSError | ValueError)
+        complain(_message(error), "" if debug or expected else "--debug shows where it happened")
         sys.exit(_code(error))
 
 
+def _print_version(asked: bool) -> bool:
+    if asked:
+        typer.echo(f"sentinel-rl {__version__}")
+        raise typer.Exit
+    return asked
+
+
 def _root(
-    version: Annotated[bool, typer.Option("--version", help="Print the version and exit.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
     debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")] = False,
 ) -> None:
     """Reinforcement learning that must justify its risks.
@@ -60,10 +70,7 @@ def _root(
     - `sentinel reproduce all`: run them, with figures, numbers and a verdict on every claim
     - `sentinel COMMAND --help`: the options of a command, with examples
     """
-    del debug  # read by `main`, wherever it stands
-    if version:
-        typer.echo(f"sentinel-rl {__version__}")
-        raise typer.Exit
+    del version, debug  # served by `_print_version` and, wherever it stands, by `main`
 
 
 def _message(error: Exception) -> str:

@@ -53,17 +53,19 @@ def _read(file: Path) -> tuple[list[str], np.ndarray]:
 
 
 def _parse(where: str, lines: Iterable[str]) -> tuple[list[str], np.ndarray]:
-    header, *rows = [row for row in csv.reader(lines) if row] or [[]]
-    if not header or not rows:
+    reader = csv.reader(lines)
+    rows = [(f"{where}, line {reader.line_num}", row) for row in reader if row]
+    if len(rows) < 2:
         raise ValueError(f"{where} holds no samples: give a header line, then one line of numbers per sample")
-    numbers = [_numbers(where, header, line, row) for line, row in enumerate(rows, start=2)]
+    header = rows[0][1]
+    numbers = [_numbers(place, header, row) for place, row in rows[1:]]
     return [name.strip() for name in header], np.array(numbers)
 
 
-def _numbers(where: str, header: list[str], line: int, row: list[str]) -> list[float]:
+def _numbers(place: str, header: list[str], row: list[str]) -> list[float]:
     if len(row) != len(header):
-        raise ValueError(f"{where}, line {line}: {len(row)} cells under {len(header)} column names")
+        raise ValueError(f"{place}: {len(row)} cells under {len(header)} column names")
     try:
         return [float(cell) for cell in row]
     except ValueError as error:
-        raise ValueError(f"{where}, line {line}: {error}. Every cell below the header must be a number") from None
+        raise ValueError(f"{place}: {error}. Every cell below the header must be a number") from None
