@@ -31,7 +31,8 @@ class Networks(eqx.Module):
         """Return each member's logits on observations of its own."""
 
         def one(member: Networks, x: Array) -> Array:
-            return jax.tree.map(lambda leaf: leaf[None], member)(x)[0]
+            ensemble: Networks = jax.tree.map(lambda leaf: leaf[None], member)
+            return ensemble(x)[0]
 
         return jax.vmap(jax.vmap(one, in_axes=(None, 0)))(self, obs)
 
