@@ -90,7 +90,7 @@ class GymVectorEnv(VectorEnv[Observation, Any, NDArray[Any]]):
             ResetNeeded: before the first reset.
         """
         actions = np.asarray(actions)
-        if not self.action_space.contains(actions):
+        if actions.dtype.kind not in "biu" or not self.action_space.contains(actions):
             raise faces.invalid_action(actions, self.action_space)
         if self._batch is None:
             raise ResetNeeded("no episode is running: call reset() before step()")

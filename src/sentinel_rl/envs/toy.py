@@ -81,7 +81,7 @@ class Toy(eqx.Module):
         return self.law(action).cdf(x)
 
     def categorical(self, action: int, support: Support) -> CategoricalReturn:
-        """The law on a grid, its mass split between neighbouring atoms: what a categorical network can at best learn.
+        """The law on a grid, its mass split between neighbouring atoms: what a categorical network converges to.
 
         Its Wasserstein-1 distance to the law itself is about a quarter of the grid's step.
 
