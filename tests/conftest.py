@@ -1,15 +1,15 @@
 """What holds for every test: checked shapes, no silent broadcasting, repeatable examples, both precisions."""
 
 import jax
+import jaxtyping
 import matplotlib as mpl
 import pytest
 from hypothesis import settings
-from jaxtyping import install_import_hook
 
 from tests import typecheck
 
 # The hook works on what is imported after it, so it stands before everything else.
-install_import_hook("sentinel_rl", f"{typecheck.__name__}.check")
+jaxtyping.install_import_hook("sentinel_rl", f"{typecheck.__name__}.check")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 mpl.use("Agg")
 
@@ -31,3 +31,11 @@ def precision(request):
     """Run a test in both precisions, and name the one."""
     with jax.enable_x64(request.param == "float64"):
         yield request.param
+
+
+@pytest.fixture
+def untyped():
+    """Run a test as a user without a type checker does, so that ill-typed arguments reach the library's own checks."""
+    jaxtyping.config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping.config.update("jaxtyping_disable", False)
