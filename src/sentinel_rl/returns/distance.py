@@ -11,11 +11,12 @@ def kl_divergence(log_p: Float[Array, "... n"], log_q: Float[Array, "... n"]) ->
     """
     p = jnp.exp(log_p)
     absent = (p == 0) & ~jnp.isnan(log_q)
-    impossible = ~absent & jnp.isneginf(log_q)
+    impossible = (p > 0) & jnp.isneginf(log_q)
     skip = absent | impossible
     zero = jnp.zeros_like(p)
     terms = jnp.where(skip, zero, p) * (jnp.where(skip, zero, log_p) - jnp.where(skip, zero, log_q))
-    return jnp.where(jnp.any(impossible, axis=-1), jnp.inf, jnp.sum(terms, axis=-1))
+    total = jnp.sum(terms, axis=-1)
+    return jnp.where(jnp.any(impossible, axis=-1) & ~jnp.isnan(total), jnp.inf, total)
 
 
 def wasserstein1(
