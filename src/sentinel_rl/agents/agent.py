@@ -1,6 +1,6 @@
 """What an agent is: pure functions on an explicit state."""
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -12,6 +12,7 @@ from sentinel_rl.replay import Transition
 Metrics = dict[str, Float[Array, ""]]
 
 
+@runtime_checkable
 class Agent(Protocol):
     """Four verbs, and an account of the reasons.
 

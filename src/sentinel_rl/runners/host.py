@@ -3,7 +3,7 @@
 The functions and keys are those of the fused runner, so that a JAX environment driven from here gives its trace.
 """
 
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
 import jax
@@ -29,6 +29,7 @@ class HostStep(NamedTuple):
     obs: np.ndarray
 
 
+@runtime_checkable
 class HostEnv(Protocol):
     """A world that is stepped from Python; it starts the next episode by itself, and says where one ended."""
 

@@ -1,13 +1,14 @@
 """When things happen: functions of the one clock that all runs share."""
 
 import dataclasses
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
 
+@runtime_checkable
 class Schedule(Protocol):
     """The steps after which an agent learns."""
 
