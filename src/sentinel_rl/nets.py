@@ -17,8 +17,8 @@ class Networks(eqx.Module):
     its last layer.
     """
 
-    weights: tuple[Float[Array, "K heads fan_in fan_out"], ...]
-    biases: tuple[Float[Array, "K heads fan_out"], ...]
+    weights: tuple[Float[Array, "K heads _ _"], ...]
+    biases: tuple[Float[Array, "K heads _"], ...]
     num_actions: int = eqx.field(static=True)
 
     def __call__(self, obs: Float[Array, " obs"]) -> Float[Array, "K A n"]:

@@ -59,7 +59,7 @@ class Replay(eqx.Module):
         members = jnp.arange(self.count.size)
         oldest = self.newest - self.capacity + 1
 
-        def halve(_: int, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
+        def halve(_: Array, bracket: tuple[Array, Array]) -> tuple[Array, Array]:
             low, high = bracket  # the latest `low` entries are alive, the latest `high + 1` are not
             middle = (low + high + 1) // 2
             alive = self.queue[members, (self.count - middle) % self.capacity] >= oldest

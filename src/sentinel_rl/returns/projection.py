@@ -52,5 +52,6 @@ def _scatter(probs: Array, lower: Array, upward: Array) -> Array:
 
 def _dense(probs: Array, lower: Array, upward: Array) -> Array:
     grid = jnp.arange(probs.shape[-1], dtype=probs.dtype)[:, None]
+    probs, lower, upward = probs[None], lower[None], upward[None]
     share = jnp.where(grid == lower, 1 - upward, 0.0) + jnp.where(grid == lower + 1, upward, 0.0)
     return jnp.sum(share * probs, axis=-1)
