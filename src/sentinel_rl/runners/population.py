@@ -6,6 +6,7 @@ way a group of runs is one compiled call, sharded over the devices, and a run's 
 
 import os
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -49,14 +50,18 @@ def seed_keys(seeds: Sequence[int]) -> jax.Array:
 
 
 class Fleet:
-    """Compiled functions that advance groups of runs of one plan on the devices at hand."""
+    """Advances groups of runs of one plan on the devices at hand.
+
+    Args:
+        env: a JAX environment.
+        plan: the course of the runs.
+        devices: to use; all local ones when None.
+    """
 
     def __init__(self, env: Env, plan: Plan, devices: Sequence[jax.Device] | None = None):
         self.env, self.plan = env, plan
         self.devices = list(devices or jax.local_devices())
         self._mesh = Mesh(np.asarray(self.devices), ("runs",))
-        self._start = jax.jit(self._sharded(lambda agent, key: start(agent, env, key)))
-        self._advance = jax.jit(self._chunk, static_argnames=("length", "steps"), donate_argnums=1)
 
     def group_size(self, runs: int) -> int:
         """How many runs go into one call: one per core on a CPU, all on accelerators."""
@@ -72,38 +77,51 @@ class Fleet:
         for begin in range(0, filled, size):
             part = order[begin : begin + size]
             stacked = stack_agents([agents[i] for i in part])
-            groups.append(Population(stacked, self._start(stacked, seed_keys([seeds[i] for i in part]))))
+            keys = seed_keys([seeds[i] for i in part])
+            groups.append(Population(stacked, _start(stacked, keys, self.env, self._mesh)))
         return groups
 
     def advance(self, group: Population, parts: Segments, steps: int) -> tuple[Population, StepTrace, Metrics]:
         """Advance a group by a chunk; its old state is given up. Traces are ``[runs, steps]``."""
-        runs, trace, metrics = self._advance(
-            group.agents, group.runs, parts.begin, parts.end, parts.update, length=parts.length, steps=steps
+        times = (parts.begin, parts.end, parts.update)
+        runs, trace, metrics = _advance(
+            group.agents, group.runs, self.env, times, self.plan, parts.length, steps, self._mesh
         )
         return Population(group.agents, runs), trace, metrics
 
-    def _chunk(
-        self, agents: Any, runs: RunState, begin: Any, end: Any, update: Any, length: int | None, steps: int
-    ) -> tuple[RunState, StepTrace, Metrics]:
-        def one(agent: Agent, run: RunState, begin: Any, end: Any, update: Any) -> tuple[RunState, StepTrace, Metrics]:
-            return run_chunk(agent, self.env, self.plan, run, Segments(begin, end, update, length), steps)
 
-        advanced: tuple[RunState, StepTrace, Metrics] = self._sharded(one, shared=3)(agents, runs, begin, end, update)
-        return advanced
+# Compiled at the level of the module: another fleet of the same shapes compiles nothing.
+@partial(jax.jit, static_argnames="mesh")
+def _start(agents: Any, keys: jax.Array, env: Env, mesh: Mesh) -> RunState:
+    runs: RunState = _sharded(lambda agent, key: start(agent, env, key), mesh)(agents, keys)
+    return runs
 
-    def _sharded(self, one: Any, shared: int = 0) -> Any:
-        """Map a function of one run over a group, devices side by side; the last `shared` arguments go to all."""
-        split, whole = PartitionSpec("runs"), PartitionSpec()
 
-        def local(*args: Any) -> Any:
-            own, common = args[: len(args) - shared], args[len(args) - shared :]
-            if jax.tree.leaves(own)[0].shape[0] == 1:
-                alone = one(*jax.tree.map(lambda leaf: leaf[0], own), *common)
-                return jax.tree.map(lambda leaf: leaf[None], alone)
-            return jax.vmap(lambda *each: one(*each, *common))(*own)
+@partial(jax.jit, static_argnames=("plan", "length", "steps", "mesh"), donate_argnames="runs")
+def _advance(
+    agents: Any, runs: RunState, env: Env, times: Any, plan: Plan, length: int | None, steps: int, mesh: Mesh
+) -> tuple[RunState, StepTrace, Metrics]:
+    def one(agent: Agent, run: RunState, times: Any) -> tuple[RunState, StepTrace, Metrics]:
+        begin, end, update = times
+        return run_chunk(agent, env, plan, run, Segments(begin, end, update, length), steps)
 
-        def mapped(*args: Any) -> Any:
-            specs = (split,) * (len(args) - shared) + (whole,) * shared
-            return jax.shard_map(local, mesh=self._mesh, in_specs=specs, out_specs=split, check_vma=False)(*args)
+    advanced: tuple[RunState, StepTrace, Metrics] = _sharded(one, mesh, shared=1)(agents, runs, times)
+    return advanced
 
-        return mapped
+
+def _sharded(one: Any, mesh: Mesh, shared: int = 0) -> Any:
+    """Map a function of one run over a group, devices side by side; the last `shared` arguments go to all."""
+    split, whole = PartitionSpec("runs"), PartitionSpec()
+
+    def local(*args: Any) -> Any:
+        own, common = args[: len(args) - shared], args[len(args) - shared :]
+        if jax.tree.leaves(own)[0].shape[0] == 1:
+            alone = one(*jax.tree.map(lambda leaf: leaf[0], own), *common)
+            return jax.tree.map(lambda leaf: leaf[None], alone)
+        return jax.vmap(lambda *each: one(*each, *common))(*own)
+
+    def mapped(*args: Any) -> Any:
+        specs = (split,) * (len(args) - shared) + (whole,) * shared
+        return jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False)(*args)
+
+    return mapped
