@@ -30,7 +30,8 @@ def parameter(name: str, value: object, allowed: Callable[[np.ndarray], np.ndarr
     if not known(value):
         return
     try:
-        numbers = np.asarray(value, dtype=np.float64)
+        # NumPy would read "0.5" and None as numbers, but no formula does.
+        numbers = np.asarray(value).astype(np.float64, casting="same_kind")
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be a number, got {value!r}: it must be {says}") from None
     if numbers.size == 0 or not (np.isfinite(numbers) & allowed(numbers)).all():
