@@ -1,16 +1,20 @@
 """The command ``sentinel``: its options, its sub-commands, and what an error looks like."""
 
+import shlex
 import sys
 import traceback
-from collections.abc import Sequence
-from typing import Annotated
+import warnings
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Annotated, Any
 
 import typer
 
 from sentinel_rl import __version__
-from sentinel_rl.cli import commands
-from sentinel_rl.cli.console import complain
+from sentinel_rl.cli import commands, run_commands
+from sentinel_rl.cli.console import complain, note
 from sentinel_rl.cli.plugins import plugins
+from sentinel_rl.errors import SentinelError, SentinelWarning, Stopped
 
 # Exit codes; typer itself ends with USAGE for options and arguments it does not know.
 FAILURE, USAGE, INPUT_OUTPUT = 1, 2, 74
@@ -27,7 +31,7 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     app.callback()(_root)
-    for command in (commands.demo, commands.risk, commands.doctor):
+    for command in (commands.demo, run_commands.train, commands.risk, commands.doctor):
         app.command()(command)
     for plugin in plugins():
         plugin.add_to(app)
@@ -39,13 +43,34 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:
-        build()(args=[argument for argument in given if argument != "--debug"], prog_name="sentinel")
+        with _noted_warnings():
+            build()(args=[argument for argument in given if argument != "--debug"], prog_name="sentinel")
+    except Stopped as stop:
+        again = shlex.join(["sentinel", *(argument for argument in given if argument != "--overwrite")])
+        note(f"{stop}\nresume with: {again}")
+        sys.exit(stop.exit_code)
     except Exception as error:
         if debug:
             traceback.print_exc()
-        expected = isinstance(error, OSError | ValueError)
+        expected = isinstance(error, OSError | ValueError | SentinelError)
         complain(_message(error), "" if debug or expected else "--debug shows where it happened")
         sys.exit(_code(error))
+
+
+@contextmanager
+def _noted_warnings() -> Iterator[None]:
+    """Show the library's own warnings as remarks, without the line of code that gave them."""
+    with warnings.catch_warnings():
+        usual = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *place: Any, **more: Any) -> None:
+            if issubclass(category, SentinelWarning):
+                note(str(message))
+            else:
+                usual(message, category, *place, **more)
+
+        warnings.showwarning = show
+        yield
 
 
 def _print_version(asked: bool) -> bool:
@@ -66,6 +91,7 @@ def _root(
     **Examples**
 
     - `sentinel demo`: composite against additive risk in two tables and a picture
+    - `sentinel train --env CartPole-v1 --seeds 5 --out runs/pole`: train, save, resume
     - `sentinel reproduce --list`: the experiments of the paper, one command each
     - `sentinel reproduce all`: run them, with figures, numbers and a verdict on every claim
     - `sentinel COMMAND --help`: the options of a command, with examples
@@ -78,12 +104,14 @@ def _message(error: Exception) -> str:
     if isinstance(error, OSError):
         reason = error.strerror or str(error)
         return f"{error.filename}: {reason}" if error.filename else reason
-    if isinstance(error, ValueError):
+    if isinstance(error, ValueError | SentinelError):
         return str(error)
     return f"unexpected {type(error).__name__}: {error}"
 
 
 def _code(error: Exception) -> int:
+    if isinstance(error, SentinelError):
+        return error.exit_code
     if isinstance(error, OSError):
         return INPUT_OUTPUT
     return USAGE if isinstance(error, ValueError) else FAILURE

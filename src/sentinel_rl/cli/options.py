@@ -1,0 +1,98 @@
+"""What users write on the command line as values: ``name=value`` settings, seeds, an observation."""
+
+import ast
+import dataclasses
+from collections.abc import Sequence
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
+
+from sentinel_rl.agents.options import OPTIONS, require_known
+from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.errors import UsageError
+
+# Options of the course of a run, beside those of the agent, with an example of their type.
+COURSE: dict[str, Any] = {
+    "learn_every": 100,
+    "warmup": 100,
+    "epsilon_start": 1.0,
+    "epsilon_end": 0.05,
+    "epsilon_fraction": 0.25,
+}
+
+
+def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
+    """Read ``name=value`` settings.
+
+    Raises:
+        UsageError: for an unknown name (with the nearest) or a value of another kind.
+
+    Example:
+        >>> parse_settings(["k=8", "hidden=64,64", "mask=poisson"])
+        {'k': 8, 'hidden': (64, 64), 'mask': 'poisson'}
+    """
+    chosen = {}
+    for setting in settings:
+        name, sign, text = setting.partition("=")
+        if not sign:
+            raise UsageError(f"--set {setting}: write it as name=value, for example --set batch=64")
+        require_known([name.strip()], (*OPTIONS, *COURSE))
+        chosen[name.strip()] = _checked(name.strip(), _value(text.strip()))
+    return chosen
+
+
+def parse_seeds(text: str) -> list[int]:
+    """Read seeds: a number of them, or a list.
+
+    Example:
+        >>> parse_seeds("3"), parse_seeds("3,7,9")
+        ([0, 1, 2], [3, 7, 9])
+    """
+    try:
+        numbers = [int(part) for part in text.split(",") if part.strip()]
+    except ValueError:
+        numbers = []
+    seeds = numbers if "," in text else list(range(numbers[0])) if numbers else []
+    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
+        raise UsageError(f"--seeds {text}: give how many (5 means 0 to 4), or a list of different ones (3,7,9)")
+    return seeds
+
+
+def parse_observation(text: str, size: int) -> np.ndarray:
+    """Read an observation of so many numbers: ``"0,0,0.1,0"``."""
+    try:
+        numbers = np.array([float(part) for part in text.replace(",", " ").split()], np.float32)
+    except ValueError as error:
+        raise UsageError(f"--obs {text!r}: {error}. Give numbers, separated by commas") from None
+    if numbers.shape != (size,) or not np.isfinite(numbers).all():
+        raise UsageError(f"--obs {text!r}: expected {size} finite numbers, separated by commas, got {numbers.size}")
+    return numbers
+
+
+def _value(text: str) -> Any:
+    """A number, a tuple of numbers, None, or text."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        return float(text) if text.lower() in ("inf", "+inf", "-inf") else text
+
+
+def _checked(name: str, value: Any) -> Any:
+    """Compare with the kind of the option's default; inside compiled code nothing could complain."""
+    fields = {field.name: field for field in dataclasses.fields(SentinelAgent)}
+    kind = fields[name].type if name in fields else None
+    example = fields[name].default if name in fields else COURSE.get(name)
+    if get_origin(kind) is Literal and value not in get_args(kind):
+        raise UsageError(f"{name} must be one of {', '.join(get_args(kind))}, got {value!r}")
+    if isinstance(example, tuple):
+        value = (value,) if isinstance(value, int) else value
+        if not isinstance(value, tuple) or not all(isinstance(size, int) and size > 0 for size in value):
+            raise UsageError(f"{name} must be sizes, for example {name}=64,64, got {value!r}")
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    if name == "learn_every" and value == "triangular":
+        return value
+    if isinstance(example, int) and not (number and value == int(value)):
+        raise UsageError(f"{name} must be a whole number, got {value!r}")
+    if isinstance(example, float) and not number:
+        raise UsageError(f"{name} must be a number, got {value!r}")
+    return value

@@ -1,0 +1,45 @@
+"""The sub-commands that make and read runs: what they take. The work is imported only when one of them runs."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that `sentinel train --out` was given.")]
+
+
+def train(
+    env: Annotated[str, typer.Option(help="A Gymnasium name; one with a JAX form trains compiled.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the run.")],
+    steps: Annotated[int, typer.Option(min=1, help="Environment steps per seed.")] = 100_000,
+    seeds: Annotated[str, typer.Option(metavar="N|LIST", help="5 means 0 to 4; or a list: 3,7,9.")] = "1",
+    k: Annotated[int, typer.Option("--k", help="Members of the ensemble.")] = 4,
+    aleatory: Annotated[str, typer.Option(metavar="MEASURE", help="Risk of each member's law.")] = "cvar:0.25",
+    epistemic: Annotated[str, typer.Option(metavar="MEASURE", help="Risk across the members.")] = "cvar:0.25",
+    lam: Annotated[float, typer.Option(help="FTRL's parameter; 0 weighs all members equally.")] = 1.0,
+    preset: Annotated[str, typer.Option(metavar="sound|literal", help="The reading of the algorithm.")] = "sound",
+    gamma: Annotated[float, typer.Option(help="Discount.")] = 0.99,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
+    ] = None,
+    save_every: Annotated[int, typer.Option(min=1, help="Steps between two checkpoints.")] = 20_000,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run is.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No bar and no table.")] = False,
+) -> None:
+    """Train SENTINEL, one run per seed; the same command resumes a run that was interrupted.
+
+    Ctrl-C saves and stops (exit code 75). The folder gets checkpoints, the episodes of every seed and, at the end, its
+    policy.
+
+    **Examples**
+
+    - `sentinel train --env CartPole-v1 --seeds 5 --out runs/pole`
+    - `sentinel train --env CartPole-v1 --k 8 --aleatory wang:0.1 --out runs/wang`
+    - `sentinel train --env CartPole-v1 --set batch=64 --set hidden=64,64 --out runs/wide`
+    """
+    from sentinel_rl.cli.options import parse_seeds, parse_settings
+    from sentinel_rl.cli.training import configuration_of, run
+
+    named: dict[str, Any] = {"k": k, "aleatory": aleatory, "epistemic": epistemic, "lam": lam}
+    options = named | {"preset": preset, "gamma": gamma} | parse_settings(settings or [])
+    run(configuration_of(env, steps, parse_seeds(seeds), options), out, save_every, overwrite, quiet)

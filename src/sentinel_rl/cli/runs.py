@@ -1,0 +1,88 @@
+"""A run on disk, for the commands that look at it: its configuration, its agents, its training."""
+
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+
+from sentinel_rl.errors import UsageError
+from sentinel_rl.learner import Sentinel
+from sentinel_rl.runners.folder import status
+from sentinel_rl.runners.train import Training
+
+# What `sentinel train`, `eval` and `frontier` write beside what every run folder has.
+ARTIFACTS = ("seed_*.monitor.csv", "policy_seed_*.zip", "eval.json", "eval.csv", "frontier.*", "assess.*")
+
+
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """A run by its folder.
+
+    Args:
+        path: the folder.
+        configuration: environment, steps, seeds and options, as they were saved.
+    """
+
+    path: Path
+    configuration: dict[str, Any]
+
+    @property
+    def seeds(self) -> list[int]:
+        """The seeds, in order."""
+        return list(self.configuration["seeds"])
+
+    def policy_file(self, seed: int) -> Path:
+        """Where the policy of a seed is."""
+        return policy_file(self.path, seed)
+
+    def policies(self) -> list[Sentinel]:
+        """The trained agents, one per seed; they are there once the run is finished.
+
+        Raises:
+            UsageError: when it is not.
+        """
+        missing = [seed for seed in self.seeds if not self.policy_file(seed).exists()]
+        if missing:
+            raise UsageError(
+                f"{self.path} has no policy of seed {', '.join(map(str, missing))}: "
+                f"the run is not finished, give its `sentinel train` command again"
+            )
+        return [Sentinel.load(self.policy_file(seed), env=self.configuration["env"]) for seed in self.seeds]
+
+
+def policy_file(folder: Path, seed: int) -> Path:
+    """Where the policy of a seed is written."""
+    return folder / f"policy_seed_{seed}.zip"
+
+
+def read_run(path: Path) -> Run:
+    """Open a run to look at it.
+
+    Raises:
+        UsageError: when there is none.
+    """
+    found = status(path)
+    if found.configuration is None or "env" not in found.configuration:
+        raise UsageError(f"{path} holds no training run: give the folder that `sentinel train --out` was given")
+    return Run(path, found.configuration)
+
+
+def make_agent(configuration: dict[str, Any]) -> Sentinel:
+    """The untrained agent of a configuration, with its first seed."""
+    options = {name: tuple(v) if isinstance(v, list) else v for name, v in configuration["options"].items()}
+    options = {name: float(v) if v in ("inf", "-inf") else v for name, v in options.items()}
+    return Sentinel("MlpPolicy", configuration["env"], seed=configuration["seeds"][0], **options)
+
+
+def make_training(agent: Sentinel, configuration: dict[str, Any]) -> Training:
+    """The compiled training of a configuration, at its beginning."""
+    if not is_jax(agent):
+        raise UsageError(f"{configuration['env']} has no JAX form, which this needs")
+    seeds = configuration["seeds"]
+    return Training([agent.agent] * len(seeds), agent.env, agent._plan(configuration["steps"]), seeds)
+
+
+def is_jax(agent: Sentinel) -> bool:
+    """Whether the agent's environment is compiled with it."""
+    return not isinstance(agent.env, gymnasium.Env)
