@@ -69,8 +69,8 @@ def check_coherence(measure: RiskMeasure | BeliefMeasure, seed: int = 0) -> Cohe
     """Search for counterexamples to the four axioms of coherence (see `RiskMeasure`).
 
     The cases are pairs of overlapping bets on a fine grid of probabilities, which refute every distortion that is
-    not concave on that grid, and random returns of several scales. A `Composite` is tried on K models of a return,
-    its random variables being functions of model and outcome.
+    not increasing or not concave on that grid, and random returns of several scales. A `Composite` is tried on K
+    models of a return, its random variables being functions of model and outcome.
 
     Args:
         measure: of a law, or of a belief.
@@ -97,23 +97,23 @@ def check_coherence(measure: RiskMeasure | BeliefMeasure, seed: int = 0) -> Cohe
 
 def _refute(probs: np.ndarray, x: np.ndarray, y: np.ndarray, risk: Risk) -> dict[str, Counterexample | None]:
     """Test every axiom on a batch of pairs of returns."""
-    above, shifted, scaled = x + np.abs(y), x + 1.5, 3.0 * x
+    below, above, shifted, scaled = np.minimum(x, y), np.maximum(x, y), x + 1.5, 3.0 * x
     of_x = risk(x)
     claims = {
-        "monotone": (above, of_x, risk(above), "X <= Y => rho(X) <= rho(Y)", "<="),
-        "translation_invariant": (shifted, risk(shifted), of_x + 1.5, "rho(X + 1.5) = rho(X) + 1.5", "="),
-        "positively_homogeneous": (scaled, risk(scaled), 3.0 * of_x, "rho(3 X) = 3 rho(X)", "="),
-        "superadditive": (y, of_x + risk(y), risk(x + y), "rho(X) + rho(Y) <= rho(X + Y)", "<="),
+        "monotone": (below, above, risk(below), risk(above), "X <= Y => rho(X) <= rho(Y)", "<="),
+        "translation_invariant": (x, shifted, risk(shifted), of_x + 1.5, "rho(X + 1.5) = rho(X) + 1.5", "="),
+        "positively_homogeneous": (x, scaled, risk(scaled), 3.0 * of_x, "rho(3 X) = 3 rho(X)", "="),
+        "superadditive": (x, y, of_x + risk(y), risk(x + y), "rho(X) + rho(Y) <= rho(X + Y)", "<="),
     }
     scale = np.abs(np.stack([x, y])).reshape(2, len(x), -1).max(axis=(0, 2)) + 1.0
     found: dict[str, Counterexample | None] = {}
-    for axiom, (other, left, right, claim, relation) in claims.items():
+    for axiom, (one, other, left, right, claim, relation) in claims.items():
         excess = (left - right if relation == "<=" else np.abs(left - right)) / scale
         excess = np.where(np.isnan(excess), np.inf, excess)
         # The bets come first and are easier to read than random numbers.
         bets = int(np.argmax(excess[:-_RANDOM_CASES]))
         i = bets if excess[bets] > _TOLERANCE else int(np.argmax(excess))
-        example = Counterexample(probs[i], x[i], other[i], float(left[i]), float(right[i]), claim, relation)
+        example = Counterexample(probs[i], one[i], other[i], float(left[i]), float(right[i]), claim, relation)
         found[axiom] = example if excess[i] > _TOLERANCE else None
     return found
 
