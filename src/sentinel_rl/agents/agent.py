@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, Int
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.replay import Transition
 
-Metrics = dict[str, Float[Array, ""]]
+Metrics = dict[str, Float[Array, "..."]]
 
 
 @runtime_checkable

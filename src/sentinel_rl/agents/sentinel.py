@@ -9,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, Shaped
 
 from sentinel_rl.agents.agent import Metrics, epsilon_greedy
 from sentinel_rl.belief import Belief, Divergence, Prefer, ftrl_weights
@@ -215,5 +215,5 @@ def _chosen(logits: Float[Array, "K batch A n"], action: Int[Array, "K batch"]) 
     return jnp.sum(logits * jax.nn.one_hot(action, logits.shape[2], dtype=logits.dtype)[..., None], axis=2)
 
 
-def _minibatches(x: Float[Array, "K size ..."], batch: int) -> Float[Array, "parts K batch ..."]:
+def _minibatches(x: Shaped[Array, "K size ..."], batch: int) -> Shaped[Array, "parts K batch ..."]:
     return jnp.moveaxis(x.reshape(x.shape[0], -1, batch, *x.shape[2:]), 1, 0)
