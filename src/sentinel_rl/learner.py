@@ -2,7 +2,8 @@
 
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Self
 
@@ -10,24 +11,30 @@ import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
+from gymnasium import spaces
 
 from sentinel_rl.agents.options import OPTIONS, make_sentinel, require_known
 from sentinel_rl.agents.sentinel import SentinelAgent, SentinelState
-from sentinel_rl.envs.registry import make_env
-from sentinel_rl.envs.spec import Env, EnvSpec
+from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
-from sentinel_rl.explanation import Explanation
-from sentinel_rl.risk import Composite, RiskMeasure, assess
+from sentinel_rl.explanation import Explanation, explain
+from sentinel_rl.risk import Expectation, RiskMeasure
 from sentinel_rl.runners.archive import load_archive, read_archive_manifest, save_archive
+from sentinel_rl.runners.callbacks import Callbacks, seen_locals
+from sentinel_rl.runners.course import COURSE_OPTIONS, make_plan
 from sentinel_rl.runners.episodes import EpisodeLog
-from sentinel_rl.runners.host import GymnasiumWorld, HostRun, JaxWorld, spec_of
+from sentinel_rl.runners.host import GymnasiumWorld, HostRun, JaxWorld
+from sentinel_rl.runners.logger import Logger
 from sentinel_rl.runners.progress import progress_bar as showing
-from sentinel_rl.runners.schedule import Every, Plan, Triangular
+from sentinel_rl.runners.schedule import Plan
 from sentinel_rl.runners.train import Progress, Training, train
+from sentinel_rl.runners.watch import REPORT_OPTIONS, Reports, stack_metrics, state_of
+from sentinel_rl.runners.worlds import Place, WorldLike, find_place, require_sizes
 
-World = str | gymnasium.Env[Any, Any] | Env | EnvSpec | None
-Callback = Callable[[dict[str, Any], dict[str, Any]], Any]
-_PLAN_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction")
+__all__ = ["Sentinel", "make_plan"]
+
+# Steps between two looks at a run that is driven from Python.
+_LOOK_EVERY = 2_000
 
 
 class Sentinel:
@@ -38,6 +45,10 @@ class Sentinel:
         env: a Gymnasium name or environment with a Box observation and Discrete actions, or a JAX environment. A name
             that has a JAX twin trains on the twin, compiled whole. An `EnvSpec` makes an agent that cannot learn.
         seed: of all random numbers.
+        tensorboard_log: folder for TensorBoard's scalars; needs the package tensorboardX.
+        monitor_dir: folder for ``monitor.csv``, the episodes of training in SB3's format.
+        strict_support: stop with an error where returns do not fit into the support, instead of warning.
+        verbose: 1 prints the scalars while training.
         options: of the agent (see `make_sentinel`: ``k``, ``aleatory``, ``epistemic``, ``lam``, ``preset``, ...) and of
             the course: ``learn_every`` (steps, or ``"triangular"``), ``warmup``, ``epsilon_start``,
             ``epsilon_end``, ``epsilon_fraction``.
@@ -51,186 +62,231 @@ class Sentinel:
         (2, 2, 51)
     """
 
-    def __init__(self, policy: str, env: World, seed: int = 0, **options: Any):
+    def __init__(
+        self,
+        policy: str,
+        env: WorldLike,
+        seed: int = 0,
+        *,
+        tensorboard_log: str | Path | None = None,
+        monitor_dir: str | Path | None = None,
+        strict_support: bool = False,
+        verbose: int = 0,
+        **options: Any,
+    ):
         if policy != "MlpPolicy":
             raise UsageError(f"unknown policy {policy!r}: 'MlpPolicy' is the one there is")
-        require_known(options, (*OPTIONS, *_PLAN_OPTIONS))
-        self.seed, self.options = seed, options
-        self.env, self.spec = _resolve(env)
-        self.obs_shape = _obs_shape(self.env, self.spec)
-        self.agent = make_sentinel(self.spec, **{k: v for k, v in options.items() if k not in _PLAN_OPTIONS})
-        if self.agent.k == 1:
+        require_known(options, (*OPTIONS, *COURSE_OPTIONS), (*REPORT_OPTIONS, "seed"))
+        self.seed, self.options, self.place = seed, options, find_place(env)
+        self.reports = Reports(tensorboard_log, monitor_dir, strict_support, verbose)
+        self.agent = _make_agent(self.spec, options)
+        if self.agent.k == 1 and not isinstance(self.agent.epistemic, Expectation):
             warnings.warn(
                 "with k=1 there is no disagreement: epistemic risk has no effect", SentinelWarning, stacklevel=2
             )
-        self.num_timesteps = 0
-        self.state: SentinelState = self._init_state()
+        self.logger = Logger()
+        self.num_timesteps, self._draws = 0, 0
+        self.state: SentinelState = jax.jit(lambda key: self.agent.init(self.spec, key))(
+            jax.random.split(jax.random.key(seed), 3)[0]
+        )
 
-    def learn(self, total_timesteps: int, callback: Callback | None = None, progress_bar: bool = False) -> Self:
-        """Train from the start for exactly this many steps.
+    def learn(self, total_timesteps: int, callback: Any = None, progress_bar: bool = False) -> Self:
+        """Train from the seed for exactly this many steps.
 
         Args:
             total_timesteps: environment steps.
-            callback: called as ``callback(locals, globals)`` after every step with ``rewards``, ``dones`` and ``infos``
-                among the locals; training stops where it returns False. With one, steps are made one by one.
+            callback: a function called as ``callback(locals, globals)`` after every step, an object like SB3's
+                callbacks, or a list of such; ``rewards``, ``dones`` and ``infos`` are among the locals, and training
+                stops where one returns False. With one, steps are made one by one.
             progress_bar: show steps, episodes and recent return.
         """
         plan = self._plan(total_timesteps)
-        if callback is None and not isinstance(self.env, gymnasium.Env):
+        if self.num_timesteps:
+            warnings.warn("learn() starts anew: what was learnt before is given up", SentinelWarning, stacklevel=2)
+        callbacks = Callbacks(callback, self)
+        if callbacks or isinstance(self.place.env, gymnasium.Env):
+            self._learn_step_by_step(plan, callbacks, progress_bar)
+        else:
             self.state = self._train_many(plan, [self.seed], progress_bar)[0]
             self.num_timesteps = plan.steps
-        else:
-            self._learn_step_by_step(plan, callback, progress_bar)
         return self
 
     def learn_many(self, total_timesteps: int, seeds: Iterable[int], progress_bar: bool = False) -> "list[Sentinel]":
         """Train one agent per seed, all at once on a JAX environment; this agent stays as it is."""
         seeds = list(seeds)
-        if isinstance(self.env, gymnasium.Env):
-            raise UsageError(f"{self.spec.name} has no JAX form, and populations need one: train the seeds one by one")
+        if isinstance(self.place.env, gymnasium.Env) or not seeds:
+            raise UsageError(f"learn_many needs seeds and an environment in JAX, got {seeds} and {self.spec.name}")
         plan = self._plan(total_timesteps)
         states = self._train_many(plan, seeds, progress_bar)
         return [
-            self._copy(seed=seed, state=state, num_timesteps=plan.steps)
+            self._copy(seed=seed, state=state, num_timesteps=plan.steps, logger=Logger())
             for seed, state in zip(seeds, states, strict=True)
         ]
 
     def predict(
-        self,
-        observation: Any,
-        state: Any = None,
-        episode_start: Any = None,
-        deterministic: bool = True,
-    ) -> tuple[np.ndarray, Any]:
+        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
+    ) -> tuple[np.ndarray | np.integer[Any], Any]:
         """Choose actions for one observation or a batch, as NumPy.
 
         Without `deterministic`, the agent explores with its final epsilon.
         """
-        obs, single = self._batch(observation)
+        obs, single = self.place.batch(observation)
         epsilon = 0.0 if deterministic else float(self.options.get("epsilon_end", 0.05))
-        self._draws = 0 if deterministic else getattr(self, "_draws", 0) + 1
-        keys = jax.random.split(jax.random.fold_in(jax.random.key(self.seed), self._draws), len(obs))
-        actions = np.asarray(_act(self.agent, self.state, obs, jnp.float32(epsilon), keys)) + self._first_action
+        self._draws += not deterministic
+        draw = jax.random.fold_in(jax.random.key(self.seed), 0 if deterministic else self._draws)
+        chosen = _act(self.agent, self.state, obs, jnp.float32(epsilon), jax.random.split(draw, len(obs)))
+        actions = np.asarray(chosen, np.int64) + self.place.first_action
         return (actions[0] if single else actions), state
 
     def assess(self, observation: Any) -> Explanation:
         """Explain the decision at one observation."""
-        obs, single = self._batch(observation)
+        obs, single = self.place.batch(observation)
         if not single:
             raise UsageError(f"assess explains one observation, got a batch of shape {np.shape(observation)}")
-        belief = self.agent.belief(self.state.online, jnp.asarray(obs[0]))
-        composite = Composite(self.agent.epistemic, self.agent.aleatory, self.agent.aggregate)
-        return Explanation(belief, assess(belief, self.agent.epistemic, self.agent.aleatory), str(composite))
+        return explain(self.agent, self.state.online, obs[0], self.place.first_action)
 
     def with_risk(
         self, aleatory: str | RiskMeasure | None = None, epistemic: str | RiskMeasure | None = None
     ) -> "Sentinel":
         """The same trained agent under other risk measures; nothing is trained anew."""
         changed = {"aleatory": aleatory, "epistemic": epistemic}
-        return self._copy(options={**self.options, **{k: v for k, v in changed.items() if v is not None}})
+        options = {**self.options, **{k: v for k, v in changed.items() if v is not None}}
+        return self._copy(options=options, agent=_make_agent(self.spec, options))
 
     def save(self, path: str | Path) -> Path:
-        """Save what is needed to act, as one small file without pickle."""
-        about = {"options": _as_json(self.options), "spec": dataclasses.asdict(self.spec), "seed": self.seed}
+        """Save what is needed to act, as one small file without pickle; ``.zip`` is added to a bare name."""
+        about = {
+            "options": {k: str(v) if isinstance(v, RiskMeasure) else v for k, v in self.options.items()},
+            "spec": dataclasses.asdict(self.spec),
+            "obs_shape": self.place.obs_shape,
+            "first_action": self.place.first_action,
+            "seed": self.seed,
+            "num_timesteps": self.num_timesteps,
+        }
         path = Path(path)
-        path = path if path.suffix else path.with_suffix(".zip")
-        return save_archive(path, self.state.online, {**about, "num_timesteps": self.num_timesteps})
+        return save_archive(path if path.suffix else path.with_suffix(".zip"), self.state.online, about)
 
     @classmethod
-    def load(cls, path: str | Path, env: World = None) -> "Sentinel":
+    def load(cls, path: str | Path, env: WorldLike = None, **settings: Any) -> "Sentinel":
         """Load a saved agent; with an environment, it must be of the size the agent was trained for.
+
+        Args:
+            path: of the file that `save` wrote.
+            env: to learn in, or to check against; without one the agent can act and explain.
+            settings: ``tensorboard_log``, ``monitor_dir``, ``strict_support`` and ``verbose``.
 
         Raises:
             IncompatibleError: for another environment size, a damaged or a foreign file.
         """
         about = read_archive_manifest(path).about
+        if "spec" not in about or "options" not in about:
+            raise IncompatibleError(f"{path} holds no agent: give a file that Sentinel.save wrote")
         saved = EnvSpec(**_from_json(about["spec"]))
-        loaded = cls("MlpPolicy", saved, seed=about["seed"], **_from_json(about["options"]))
+        place = Place(saved, None, tuple(about["obs_shape"]), about["first_action"])
         if env is not None:
-            loaded.env, asked = _resolve(env)
-            loaded.obs_shape = _obs_shape(loaded.env, asked)
-            if (asked.obs_size, asked.num_actions) != (saved.obs_size, saved.num_actions):
-                raise IncompatibleError(
-                    f"{path} was trained on {saved.name} ({saved.obs_size} numbers, {saved.num_actions} actions), but "
-                    f"{asked.name} has {asked.obs_size} and {asked.num_actions}: give the environment it was trained on"
-                )
+            place = find_place(env)
+            require_sizes(place.spec, saved, str(path))
+        with warnings.catch_warnings():  # what was worth a warning was warned about before it was trained
+            warnings.simplefilter("ignore", SentinelWarning)
+            loaded = cls("MlpPolicy", saved, about["seed"], **settings, **_from_json(about["options"]))
         networks, _ = load_archive(path, loaded.state.online)
         loaded.state = dataclasses.replace(loaded.state, online=networks, target=networks)
-        loaded.num_timesteps = about["num_timesteps"]
+        loaded.place, loaded.num_timesteps = place, about["num_timesteps"]
         return loaded
 
-    def get_env(self) -> Any:
-        """The environment, or None."""
-        return self.env
+    @property
+    def env(self) -> Any:
+        """The environment it learns in, a JAX or a Gymnasium one, or None."""
+        return self.place.env
 
     @property
-    def _first_action(self) -> int:
-        return int(getattr(self.env.action_space, "start", 0)) if isinstance(self.env, gymnasium.Env) else 0
+    def spec(self) -> EnvSpec:
+        """The sizes of the environment."""
+        return self.place.spec
+
+    @property
+    def observation_space(self) -> spaces.Space[Any]:
+        """What the agent sees."""
+        return self.place.observation_space
+
+    @property
+    def action_space(self) -> "spaces.Discrete[Any]":
+        """What the agent can do."""
+        return self.place.action_space
+
+    def get_env(self) -> "gymnasium.Env[Any, Any] | None":
+        """The environment with Gymnasium's face, or None."""
+        return self.place.gymnasium
+
+    def get_vec_normalize_env(self) -> None:
+        """None: observations are not normalised. SB3's callbacks ask."""
 
     def _plan(self, steps: int) -> Plan:
-        chosen = {k: self.options[k] for k in _PLAN_OPTIONS if k in self.options}
-        every = chosen.pop("learn_every", 100)
-        plan = Plan(
-            steps, Triangular() if every == "triangular" else Every(every), **{"warmup": self.agent.samples, **chosen}
-        )
+        if self.place.env is None:
+            raise UsageError("this agent has no environment to learn in: give it one, Sentinel('MlpPolicy', env)")
+        plan = make_plan(steps, self.agent.samples, self.options)
         if plan.learn_times.size == 0:
             warnings.warn(
-                f"no update would be made in {steps} steps: train longer than the warm-up of {plan.warmup}",
+                f"0 updates would be made in {steps} steps: train longer than the warm-up of {plan.warmup}, "
+                f"or learn more often",
                 SentinelWarning,
                 stacklevel=3,
             )
         return plan
 
-    def _init_state(self) -> SentinelState:
-        init_key, _, _ = jax.random.split(jax.random.key(self.seed), 3)
-        state: SentinelState = jax.jit(lambda key: self.agent.init(self.spec, key))(init_key)
-        return state
-
     def _train_many(self, plan: Plan, seeds: list[int], shown: bool) -> list[SentinelState]:
-        if self.env is None or isinstance(self.env, gymnasium.Env):
-            raise UsageError("this agent has no environment to learn in: give it one, Sentinel('MlpPolicy', env)")
-        training = Training([self.agent] * len(seeds), self.env, plan, seeds)
-        with showing(plan.steps, len(seeds), shown) as show:
-            train(training, report=show)
+        training = Training([self.agent] * len(seeds), self.place.env, plan, seeds)
+        with (
+            self.reports.watching(self.agent, self.spec.name, seeds, training.logs) as watches,
+            showing(plan.steps, len(seeds), shown) as show,
+        ):
+            self.logger = watches[0].logger
+
+            def report(progress: Progress) -> None:
+                show(progress)
+                for run, watch in enumerate(watches):
+                    metrics = {name: values[run] for name, values in progress.metrics.items()}
+                    watch(progress.t, metrics, partial(state_of, training.groups, run))
+
+            train(training, report=report)
         return training.agent_states()
 
-    def _learn_step_by_step(self, plan: Plan, callback: Callback | None, shown: bool) -> None:
-        gym = isinstance(self.env, gymnasium.Env)
-        world = GymnasiumWorld(self.env, self.seed) if gym else JaxWorld(self.env)
+    def _learn_step_by_step(self, plan: Plan, callbacks: Callbacks, shown: bool) -> None:
+        gym = isinstance(self.place.env, gymnasium.Env)
+        world = GymnasiumWorld(self.place.env, self.seed) if gym else JaxWorld(self.place.env)
         run, log = HostRun(self.agent, world, plan, self.seed), EpisodeLog()
-        with showing(plan.steps, shown=shown) as show:
-            for self.num_timesteps in range(1, plan.steps + 1):
-                happened, _, metrics = run.step()
-                rewards = np.array([happened.reward])
-                dones = np.array([happened.terminated or happened.truncated])
-                infos = [{"TimeLimit.truncated": happened.truncated and not happened.terminated}]
-                log.extend(rewards, np.array([happened.terminated]), np.array([happened.truncated]))
-                if metrics is not None:
-                    show(Progress(self.num_timesteps, [log], {}))
-                if callback is not None and callback(locals(), globals()) is False:
-                    break
-            del infos, dones  # only for the callback
-        self.state = run.state
-
-    def _batch(self, observation: Any) -> tuple[np.ndarray, bool]:
-        """Flatten observations to ``[batch, obs]``, and tell whether there was only one."""
-        obs = np.asarray(observation, np.float32)
-        if obs.shape in (self.obs_shape, (self.spec.obs_size,)):
-            return obs.reshape(1, -1), True
-        if obs.shape[1:] not in (self.obs_shape, (self.spec.obs_size,)) or len(obs) == 0:
-            raise UsageError(
-                f"an observation of {self.spec.name} has the shape {self.obs_shape}, got {obs.shape}: "
-                f"give one, or a batch of them"
-            )
-        return obs.reshape(len(obs), -1), False
+        self.state, self.num_timesteps, proceed = run.state, 0, True
+        updates: list[Mapping[str, Any]] = []
+        with (
+            self.reports.watching(self.agent, self.spec.name, [self.seed], [log]) as [watch],
+            showing(plan.steps, shown=shown) as show,
+        ):
+            self.logger = watch.logger
+            callbacks.start({"self": self, "total_timesteps": plan.steps})
+            while proceed and run.t < plan.steps:
+                happened, action, metrics = run.step()
+                self.state, self.num_timesteps = run.state, run.t
+                episodes = log.extend(*(np.array([value]) for value in happened[1:4]))
+                updates += [] if metrics is None else [metrics]
+                if callbacks:
+                    seen = seen_locals(self, happened, action + self.place.first_action, episodes)
+                    proceed = callbacks.step(seen, updated=metrics is not None)
+                if run.t % _LOOK_EVERY == 0 or run.t == plan.steps or not proceed:
+                    measured = stack_metrics(updates)
+                    updates.clear()
+                    show(Progress(run.t, [log], measured))
+                    watch(run.t, measured, lambda: run.state)
+            callbacks.end()
 
     def _copy(self, **changes: Any) -> "Sentinel":
         """Another agent that shares what is not changed."""
         other = object.__new__(Sentinel)
         other.__dict__.update(self.__dict__ | changes)
-        agent_options = {k: v for k, v in other.options.items() if k not in _PLAN_OPTIONS}
-        other.agent = make_sentinel(other.spec, **agent_options)
         return other
+
+
+def _make_agent(spec: EnvSpec, options: Mapping[str, Any]) -> SentinelAgent:
+    return make_sentinel(spec, **{name: value for name, value in options.items() if name not in COURSE_OPTIONS})
 
 
 @jax.jit
@@ -238,31 +294,7 @@ def _act(agent: SentinelAgent, state: SentinelState, obs: Any, epsilon: Any, key
     return jax.vmap(lambda x, key: agent.act(state, x, epsilon, key))(obs, keys)
 
 
-def _resolve(env: World) -> tuple[Any, EnvSpec]:
-    """The environment to learn in and its sizes: a JAX one where there is one, else Gymnasium's."""
-    if isinstance(env, EnvSpec):
-        return None, env
-    if isinstance(env, str):
-        twin = make_env(env)
-        env = twin if twin is not None else gymnasium.make(env)
-    if isinstance(env, gymnasium.Env):
-        return env, spec_of(env)
-    if env is None or not hasattr(env, "spec"):
-        raise UsageError(
-            f"an environment is needed to know its sizes, got {env!r}: give a name or a Gymnasium environment"
-        )
-    return env, env.spec
-
-
-def _obs_shape(env: Any, spec: EnvSpec) -> tuple[int, ...]:
-    """The shape in which users hand in an observation."""
-    shape = env.observation_space.shape if isinstance(env, gymnasium.Env) else None
-    return (spec.obs_size,) if shape is None else tuple(shape)
-
-
-def _from_json(content: dict[str, Any]) -> dict[str, Any]:
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
-
-
-def _as_json(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: str(value) if isinstance(value, RiskMeasure) else value for name, value in options.items()}
+def _from_json(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Undo what JSON does to tuples and infinity."""
+    back = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
+    return {name: float(value) if value in ("inf", "-inf") else value for name, value in back.items()}

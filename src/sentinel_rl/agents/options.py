@@ -3,13 +3,15 @@
 import dataclasses
 import difflib
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
 
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.returns import Support
-from sentinel_rl.risk import RiskMeasure, parse_risk
+from sentinel_rl.risk import BeliefMeasure, RiskMeasure, parse_risk
 
 # `sound` is the default. `literal` reads line 12 of the algorithm as printed: target networks that are trained, not
 # copied, and that choose the successor's action unweighted.
@@ -20,15 +22,18 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 
 _SUPPORT_OPTIONS = ("atoms", "v_min", "v_max", "reward_range")
 _AGENT_OPTIONS = tuple(field.name for field in dataclasses.fields(SentinelAgent) if field.name != "support")
+_CHOICES: Mapping[str, tuple[str, ...]] = {
+    field.name: get_args(field.type) for field in dataclasses.fields(SentinelAgent) if get_origin(field.type) is Literal
+}
 OPTIONS = ("preset", *_AGENT_OPTIONS, *_SUPPORT_OPTIONS)
 
 
-def require_known(given: Iterable[str], known: Iterable[str]) -> None:
-    """Raise `UsageError` for an option that does not exist, suggesting the nearest."""
+def require_known(given: Iterable[str], known: Iterable[str], others: Iterable[str] = ()) -> None:
+    """Raise `UsageError` for an option that does not exist, suggesting the nearest, also of the `others`."""
     known = list(known)
     for name in given:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
+            near = difflib.get_close_matches(name, [*known, *others], n=1)
             hint = f"did you mean {near[0]}?" if near else f"known are {', '.join(sorted(known))}"
             raise UsageError(f"unknown option {name}: {hint}")
 
@@ -57,8 +62,9 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     chosen = {**PRESETS[preset], **options}
     grid = {name: chosen.pop(name, None) for name in _SUPPORT_OPTIONS}
     for name in ("aleatory", "epistemic"):
-        if isinstance(chosen.get(name), str):
+        if name in chosen:
             chosen[name] = _measure(name, chosen[name])
+    _require_choices(chosen)
     _require_ranges(chosen)
     gamma, limit = chosen.get("gamma", 0.99), chosen.get("time_limit", "terminal")
     return SentinelAgent(make_support(spec, gamma, limit, **grid), **chosen)
@@ -95,22 +101,45 @@ def make_support(
             f"the support [{low:g}, {high:g}] cannot hold the returns of {spec.name} with time_limit='bootstrap': "
             f"they reach [{needed[0]:g}, {needed[1]:g}]"
         )
-    return Support(low, high, 51 if atoms is None else atoms)
+    try:
+        return Support(low, high, 51 if atoms is None else atoms)
+    except ValueError as error:
+        raise UsageError(f"{error}: check v_min, v_max, reward_range and atoms") from error
 
 
-def _measure(name: str, text: str) -> RiskMeasure:
-    measure = parse_risk(text)
+def _measure(name: str, given: object) -> RiskMeasure:
+    try:
+        measure = parse_risk(given) if isinstance(given, str) else given
+    except ValueError as error:
+        raise UsageError(f"{name}: {error}") from error
+    if isinstance(measure, BeliefMeasure):
+        raise UsageError(f"{name}={given!s} is a composite: give one measure for aleatory and one for epistemic")
     if not isinstance(measure, RiskMeasure):
-        raise UsageError(f"{name}={text!r} is a composite: give one measure for aleatory and one for epistemic")
+        raise UsageError(f"{name} is a risk measure, or text such as 'cvar:0.25', got {given!r}")
     return measure
+
+
+def _require_choices(options: Mapping[str, Any]) -> None:
+    """Check the options that are one of a few words: where a program is compiled, a wrong one could pass."""
+    for name, choices in _CHOICES.items():
+        if name in options and options[name] not in choices:
+            raise UsageError(f"{name} must be one of {', '.join(choices)}, got {options[name]!r}")
 
 
 def _require_ranges(options: Mapping[str, Any]) -> None:
     """Check the numbers that no type checks."""
-    least = {"k": 1, "samples": 1, "batch": 1, "capacity": 1, "target_every": 1, "lam": 0, "learning_rate": 0}
-    for name, low in least.items():
-        if name in options and not options[name] >= low:
-            raise UsageError(f"{name} must be at least {low}, got {options[name]}")
+    for name in ("k", "samples", "batch", "capacity", "target_every"):
+        if name in options and not (_is_whole(options[name]) and options[name] >= 1):
+            raise UsageError(f"{name} must be a whole number of at least 1, got {options[name]!r}")
+    if not all(_is_whole(size) and size >= 1 for size in options.get("hidden", ())):
+        raise UsageError(f"hidden must be sizes of at least 1, for example (32, 32), got {options['hidden']!r}")
+    for name in ("lam", "learning_rate", "adam_eps"):
+        if name in options and not options[name] >= 0:
+            raise UsageError(f"{name} must be at least 0, got {options[name]}")
     for name in ("gamma", "mask_rate"):
         if name in options and not 0 < options[name] <= 1:
             raise UsageError(f"{name} must be in (0, 1], got {options[name]}")
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)

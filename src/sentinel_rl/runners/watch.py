@@ -1,0 +1,129 @@
+"""What is looked at while a run trains: its support, its speed, and the risk that the agent sees."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from sentinel_rl.agents.sentinel import SentinelAgent, SentinelState
+from sentinel_rl.runners.atomic import make_folder
+from sentinel_rl.runners.episodes import MONITOR, EpisodeLog
+from sentinel_rl.runners.logger import Logger, record_training
+from sentinel_rl.runners.support_doctor import SupportDoctor
+
+
+class Watch:
+    """One run under observation: called now and then, it warns and logs.
+
+    Args:
+        agent: that learns.
+        log: its episodes.
+        logger: takes the scalars.
+        doctor: looks after the support; runs that are trained side by side share it, so that it warns once.
+    """
+
+    def __init__(self, agent: SentinelAgent, log: EpisodeLog, logger: Logger, doctor: SupportDoctor):
+        self.agent, self.log, self.logger, self.doctor = agent, log, logger, doctor
+        self._started = time.perf_counter()
+
+    def __call__(self, t: int, metrics: Mapping[str, np.ndarray], state: Callable[[], SentinelState]) -> None:
+        """Look at a run after ``t`` steps.
+
+        Args:
+            t: steps done.
+            metrics: of the updates since the last look; NaN where there was none.
+            state: gives the agent's state, which is asked for only when it is needed.
+        """
+        means = {name: float(np.nanmean(values)) for name, values in metrics.items() if np.isfinite(values).any()}
+        clipped = means.get("clip_low", 0.0), means.get("clip_high", 0.0)
+        if self.doctor.suspects(*clipped):
+            self.doctor.examine(*clipped, state().replay, t)
+        fps = t / (time.perf_counter() - self._started)
+        record_training(self.logger, self.log, means, self._risk(state) if self.logger.active else {}, fps)
+        self.logger.dump(t)
+
+    def _risk(self, state: Callable[[], SentinelState]) -> dict[str, float]:
+        return {name: float(value) for name, value in risk_seen(self.agent, state()).items()}
+
+
+@dataclasses.dataclass(frozen=True)
+class Reports:
+    """What users want to be told of a training.
+
+    Args:
+        tensorboard_log: folder for TensorBoard's scalars.
+        monitor_dir: folder for the episodes, in SB3's format.
+        strict_support: returns that do not fit into the support are an error.
+        verbose: 1 prints the scalars.
+    """
+
+    tensorboard_log: str | Path | None = None
+    monitor_dir: str | Path | None = None
+    strict_support: bool = False
+    verbose: int = 0
+
+    @contextmanager
+    def watching(
+        self, agent: SentinelAgent, env_name: str, seeds: Sequence[int], logs: Sequence[EpisodeLog]
+    ) -> Iterator[list[Watch]]:
+        """Watch runs of an agent, one per seed, and write their episodes down however it ends."""
+        doctor = SupportDoctor(agent.support, float(agent.gamma), self.strict_support)
+        folder = None if self.monitor_dir is None else make_folder(Path(self.monitor_dir))
+        loggers = [Logger(event_folder(self.tensorboard_log, seed), self.verbose > 0) for seed in seeds]
+        try:
+            yield [Watch(agent, log, logger, doctor) for log, logger in zip(logs, loggers, strict=True)]
+        finally:
+            for seed, log, logger in zip(seeds, logs, loggers, strict=True):
+                logger.close()
+                if folder is not None:
+                    log.save(folder / (MONITOR if len(seeds) == 1 else f"seed_{seed}.{MONITOR}"), env_name)
+
+
+REPORT_OPTIONS = tuple(field.name for field in dataclasses.fields(Reports))
+
+
+@jax.jit
+def risk_seen(agent: SentinelAgent, state: SentinelState) -> dict[str, Float[Array, ""]]:
+    """The composite risk of the preferred action and its two penalties, averaged over the latest 64 observations."""
+    replay = state.replay
+    latest = jnp.maximum(replay.newest - jnp.arange(64), 0) % replay.capacity
+    observations = replay.rows[latest, : replay.obs_size]
+    told = jax.vmap(lambda obs: agent.assess(state, obs))(observations)
+    best = jnp.argmax(told.composite, axis=-1)[:, None]
+    parts = {"aleatory": told.aleatory_penalty, "epistemic": told.epistemic_penalty, "composite": told.composite}
+    return {name: jnp.mean(jnp.take_along_axis(part, best, axis=-1)) for name, part in parts.items()}
+
+
+def event_folder(parent: str | Path | None, seed: int) -> Path | None:
+    """A fresh folder for the event files of a run, numbered as SB3 does, so that runs are not mixed up."""
+    if parent is None:
+        return None
+    taken = [int(p.name.rpartition("_")[2]) for p in Path(parent).glob(f"Sentinel_seed{seed}_*") if _numbered(p)]
+    return Path(parent) / f"Sentinel_seed{seed}_{max(taken, default=0) + 1}"
+
+
+def _numbered(path: Path) -> bool:
+    return path.name.rpartition("_")[2].isdecimal()
+
+
+def stack_metrics(updates: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
+    """The metrics of several updates, by name."""
+    return {name: np.array([float(update[name]) for update in updates]) for name in (updates[0] if updates else ())}
+
+
+def state_of(groups: Any, run: int) -> SentinelState:
+    """The state of one agent out of a population's groups of runs."""
+    for group in groups:
+        size = group.runs.obs.shape[0]
+        if run < size:
+            state: SentinelState = jax.tree.map(lambda leaf, i=run: leaf[i], group.runs.agent)
+            return state
+        run -= size
+    raise IndexError(f"there is no run {run}")

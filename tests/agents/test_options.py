@@ -1,0 +1,113 @@
+"""Options as users write them: names, words, ranges, measures as text, and the support that follows."""
+
+import math
+
+import pytest
+
+from sentinel_rl.agents.options import make_sentinel, require_known
+from sentinel_rl.envs.cartpole import CartPole
+from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.errors import UsageError
+from sentinel_rl.risk import CVaR, Expectation, Wang
+
+POLE = CartPole(max_steps=200).spec
+UNKNOWN = EnvSpec("mystery", obs_size=2, num_actions=2)
+PAPER_TOP = (1 - 0.99**200) / 0.01
+
+
+def test_unknown_names_suggest_the_nearest():
+    with pytest.raises(UsageError, match=r"unknown option gama: did you mean gamma\?"):
+        make_sentinel(POLE, gama=0.9)
+    with pytest.raises(UsageError, match="unknown option zzz: known are adam_eps, "):
+        make_sentinel(POLE, zzz=1)
+    with pytest.raises(UsageError, match=r"did you mean monitor_dir\?"):
+        require_known(["monitordir"], ["k"], ["monitor_dir"])
+
+
+def test_presets_differ_as_named_and_yield_to_options():
+    sound, literal = make_sentinel(POLE), make_sentinel(POLE, preset="literal")
+    assert (sound.target_update, sound.bootstrap_action) == ("copy", "online")
+    assert (literal.target_update, literal.bootstrap_action) == ("gradient", "target")
+    assert make_sentinel(POLE, preset="literal", target_update="copy").target_update == "copy"
+    with pytest.raises(UsageError, match="unknown preset 'paper': choose one of sound, literal"):
+        make_sentinel(POLE, preset="paper")
+
+
+def test_measures_are_objects_or_text():
+    agent = make_sentinel(POLE, aleatory="wang:0.1", epistemic=Expectation())
+    assert (agent.aleatory, agent.epistemic) == (Wang(0.1), Expectation())
+    assert make_sentinel(POLE).aleatory == CVaR(0.25)
+
+
+@pytest.mark.parametrize(
+    ("measure", "message"),
+    [
+        ("cvar:0.25 o cvar:0.5", "is a composite: give one measure for aleatory and one for epistemic"),
+        ("additive o cvar:0.5", "is a composite"),
+        ("cvr:0.25", "aleatory: unknown risk measure 'cvr': did you mean 'cvar'"),
+        ("cvar:2", "aleatory: .*in \\(0, 1\\]"),
+        (0.25, "or text such as 'cvar:0.25', got 0.25"),
+    ],
+)
+def test_bad_measures_are_refused(measure: object, message: str):
+    with pytest.raises(UsageError, match=message):
+        make_sentinel(POLE, aleatory=measure)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"k": 0}, "k must be a whole number of at least 1, got 0"),
+        ({"k": 2.5}, "k must be a whole number"),
+        ({"k": True}, "k must be a whole number"),
+        ({"batch": 0}, "batch must be"),
+        ({"capacity": -1}, "capacity must be"),
+        ({"hidden": (8, 0)}, "hidden must be sizes"),
+        ({"lam": -0.1}, "lam must be at least 0, got -0.1"),
+        ({"lam": math.nan}, "lam must be at least 0, got nan"),
+        ({"learning_rate": -1.0}, "learning_rate must be"),
+        ({"gamma": 0.0}, r"gamma must be in \(0, 1\], got 0.0"),
+        ({"gamma": 1.1}, "gamma must be"),
+        ({"mask_rate": 1.5}, "mask_rate must be"),
+        ({"mask": "bernouli"}, "mask must be one of bernoulli, poisson, exponential, got 'bernouli'"),
+        ({"target_update": "soft"}, "target_update must be one of copy, gradient"),
+        ({"network": "deep"}, "network must be one of"),
+        ({"time_limit": None}, "time_limit must be one of terminal, bootstrap, got None"),
+        ({"prefer": "best"}, "prefer must be one of"),
+        ({"atoms": 1}, "at least 2 atoms"),
+        ({"v_min": 5.0, "v_max": 5.0}, "low < high"),
+        ({"v_min": 5.0, "v_max": math.inf}, "finite"),
+    ],
+)
+def test_values_out_of_range_are_refused(options: dict[str, object], message: str):
+    with pytest.raises(UsageError, match=message):
+        make_sentinel(POLE, **options)
+
+
+def test_the_support_follows_from_rewards_discount_and_time_limit():
+    support = make_sentinel(POLE).support
+    assert (support.low, support.size) == (0.0, 51)
+    assert support.high == pytest.approx(PAPER_TOP, rel=1e-12)
+    assert make_sentinel(POLE, time_limit="bootstrap").support.high == pytest.approx(100.0)
+    assert make_sentinel(POLE, gamma=1.0).support.high == 200.0
+
+
+def test_a_reward_range_or_edges_can_be_given():
+    support = make_sentinel(UNKNOWN, reward_range=(-1.0, 0.5), gamma=0.9, atoms=11).support
+    assert (support.low, support.high, support.size) == (pytest.approx(-10.0), pytest.approx(5.0), 11)
+    support = make_sentinel(POLE, v_min=-1.0, v_max=2.0).support
+    assert (support.low, support.high) == (-1.0, 2.0)
+    assert make_sentinel(POLE, v_min=0.0, v_max=2.0).support.low == 0.0, "zero is a value, not an absence"
+
+
+def test_an_unknown_range_of_returns_is_asked_for():
+    with pytest.raises(UsageError, match="returns of mystery is not known: give v_min and v_max, or the reward_range"):
+        make_sentinel(UNKNOWN)
+    with pytest.raises(UsageError, match="is not known"):
+        make_sentinel(UNKNOWN, reward_range=(0.0, 1.0), gamma=1.0)
+
+
+def test_bootstrapping_through_time_limits_needs_room():
+    with pytest.raises(UsageError, match=r"\[0, 86\.6\d*\] cannot hold .* they reach \[0, 100\]"):
+        make_sentinel(POLE, time_limit="bootstrap", v_max=PAPER_TOP)
+    assert make_sentinel(POLE, time_limit="bootstrap", v_max=120.0).support.high == 120.0
