@@ -83,7 +83,7 @@ def test_doctor(run):
 
 
 def test_demo(run, tmp_path):
-    code, out, _ = run("demo", "--out", str(tmp_path / "new"))
+    code, out, _ = run("demo", "--risk", "--out", str(tmp_path / "new"))
     assert code == 0
     assert "composite" in out
     assert sorted(path.name for path in (tmp_path / "new").iterdir()) == ["demo.png", "demo.svg"]

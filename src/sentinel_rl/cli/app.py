@@ -31,7 +31,10 @@ def build() -> typer.Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     app.callback()(_root)
-    for command in (commands.demo, run_commands.train, commands.risk, commands.doctor):
+    app.command()(commands.demo)
+    app.command()(run_commands.train)
+    app.command("eval")(run_commands.evaluate)
+    for command in (run_commands.assess, run_commands.verify, run_commands.frontier, commands.risk, commands.doctor):
         app.command()(command)
     for plugin in plugins():
         plugin.add_to(app)
@@ -90,7 +93,7 @@ def _root(
 
     **Examples**
 
-    - `sentinel demo`: composite against additive risk in two tables and a picture
+    - `sentinel demo`: composite against additive risk, and an agent that tells how sure it is
     - `sentinel train --env CartPole-v1 --seeds 5 --out runs/pole`: train, save, resume
     - `sentinel reproduce --list`: the experiments of the paper, one command each
     - `sentinel reproduce all`: run them, with figures, numbers and a verdict on every claim

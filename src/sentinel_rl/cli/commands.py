@@ -10,19 +10,28 @@ OutOption = Annotated[
 ]
 
 
-def demo(out: OutOption = Path("results/demo")) -> None:
-    """Show in a few seconds what composite risk is, on the paper's Gaussian examples.
+def demo(
+    out: OutOption = Path("results/demo"),
+    risk: Annotated[bool, typer.Option("--risk", help="Only the Gaussian examples, in full: a few seconds.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Train a small agent for a moment only.")] = False,
+) -> None:
+    """Show in a minute what composite risk is, and what an agent that uses it knows.
 
-    Prints two tables with a plain explanation and saves a picture.
+    Prints a table of the paper's Gaussian example, trains SENTINEL-4 on CartPole, and explains one of its decisions in
+    a table and a picture.
 
     **Examples**
 
     - `sentinel demo`
-    - `sentinel demo --out /tmp/demo`
+    - `sentinel demo --risk --out /tmp/demo`
     """
-    from sentinel_rl.cli.demo import run
+    from sentinel_rl.cli import demo, demo_agent
 
-    run(out)
+    if risk:
+        demo.run(out)
+    else:
+        demo.show_short()
+        demo_agent.run(out, quick)
 
 
 def risk(

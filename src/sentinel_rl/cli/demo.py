@@ -76,6 +76,11 @@ def run(out: Path) -> None:
     )
 
 
+def show_short() -> None:
+    """Print the first example alone."""
+    results().print(_tails_table(hundred_models()), ABOUT_TAILS, sep="\n")
+
+
 def hundred_models(seed: int = 0) -> Tails:
     """One draw of the paper's example 1: 100 Gaussians with Dirichlet weights."""
     rng = np.random.default_rng(seed)

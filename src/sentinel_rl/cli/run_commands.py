@@ -43,3 +43,71 @@ def train(
     named: dict[str, Any] = {"k": k, "aleatory": aleatory, "epistemic": epistemic, "lam": lam}
     options = named | {"preset": preset, "gamma": gamma} | parse_settings(settings or [])
     run(configuration_of(env, steps, parse_seeds(seeds), options), out, save_every, overwrite, quiet)
+
+
+def evaluate(
+    path: RunArgument,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes; choose one that was not trained on.")] = 1_000_000,
+) -> None:
+    """Evaluate the trained policies of a run, without exploration; writes eval.json and eval.csv into its folder.
+
+    **Examples**
+
+    - `sentinel eval runs/pole`
+    - `sentinel eval runs/pole --episodes 100 --seed 7`
+    """
+    from sentinel_rl.cli.evaluation import run
+
+    run(path, episodes, seed)
+
+
+def assess(
+    path: RunArgument,
+    obs: Annotated[str | None, typer.Option(metavar="NUMBERS", help="What is seen; a fresh start if absent.")] = None,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
+) -> None:
+    """Explain a decision: per action, how much of its risk is chance and how much is ignorance.
+
+    **Examples**
+
+    - `sentinel assess runs/pole`
+    - `sentinel assess runs/pole --obs "0,0,0.1,0" --plot why.png`
+    """
+    from sentinel_rl.cli.decision import run
+
+    run(path, obs, seed_index, plot, as_json)
+
+
+def verify(path: RunArgument) -> None:
+    """Train a stretch of a run again, and prove that every bit of its newest checkpoint comes out.
+
+    Ends with 0 when all bits are equal, with 3 when one differs.
+
+    **Examples**
+
+    - `sentinel verify runs/pole`
+    """
+    from sentinel_rl.cli.verify import run
+
+    run(path)
+
+
+def frontier(
+    path: RunArgument,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed and risk level.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 1_000_000,
+) -> None:
+    """Give trained agents other risk levels, and draw the mean return against its worst quarter.
+
+    Nothing is trained anew. Writes frontier.csv, .json, .png and .svg into the run's folder.
+
+    **Examples**
+
+    - `sentinel frontier runs/pole`
+    """
+    from sentinel_rl.cli.evaluation import frontier
+
+    frontier(path, episodes, seed)

@@ -1,13 +1,16 @@
 """A run on disk, for the commands that look at it: its configuration, its agents, its training."""
 
 import dataclasses
+import warnings
 from pathlib import Path
 from typing import Any
 
 import gymnasium
 
-from sentinel_rl.errors import UsageError
+from sentinel_rl.envs.spec import Env
+from sentinel_rl.errors import SentinelWarning, UsageError
 from sentinel_rl.learner import Sentinel
+from sentinel_rl.runners.course import make_plan
 from sentinel_rl.runners.folder import status
 from sentinel_rl.runners.train import Training
 
@@ -70,19 +73,28 @@ def read_run(path: Path) -> Run:
 
 def make_agent(configuration: dict[str, Any]) -> Sentinel:
     """The untrained agent of a configuration, with its first seed."""
-    options = {name: tuple(v) if isinstance(v, list) else v for name, v in configuration["options"].items()}
-    options = {name: float(v) if v in ("inf", "-inf") else v for name, v in options.items()}
+    options: dict[str, Any] = {}
+    for name, value in configuration["options"].items():  # undo what JSON does to tuples and infinity
+        options[name] = tuple(value) if isinstance(value, list) else float(value) if value in ("inf", "-inf") else value
     return Sentinel("MlpPolicy", configuration["env"], seed=configuration["seeds"][0], **options)
 
 
 def make_training(agent: Sentinel, configuration: dict[str, Any]) -> Training:
     """The compiled training of a configuration, at its beginning."""
-    if not is_jax(agent):
+    env, seeds = jax_env(agent), configuration["seeds"]
+    if env is None:
         raise UsageError(f"{configuration['env']} has no JAX form, which this needs")
-    seeds = configuration["seeds"]
-    return Training([agent.agent] * len(seeds), agent.env, agent._plan(configuration["steps"]), seeds)
+    plan = make_plan(configuration["steps"], agent.agent.samples, agent.options)
+    if plan.learn_times.size == 0:
+        warnings.warn(
+            f"0 updates would be made in {plan.steps} steps: train longer than the warm-up of {plan.warmup}",
+            SentinelWarning,
+            stacklevel=2,
+        )
+    return Training([agent.agent] * len(seeds), env, plan, seeds)
 
 
-def is_jax(agent: Sentinel) -> bool:
-    """Whether the agent's environment is compiled with it."""
-    return not isinstance(agent.env, gymnasium.Env)
+def jax_env(agent: Sentinel) -> Env | None:
+    """The environment of an agent where it is compiled with it, None where it is stepped from Python."""
+    env = agent.place.env
+    return None if isinstance(env, gymnasium.Env) else env

@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 
 from sentinel_rl.cli.console import note, results
-from sentinel_rl.cli.runs import ARTIFACTS, is_jax, make_agent, make_training, policy_file
+from sentinel_rl.cli.runs import ARTIFACTS, jax_env, make_agent, make_training, policy_file
 from sentinel_rl.errors import Stopped
 from sentinel_rl.learner import Sentinel
 from sentinel_rl.runners.episodes import EpisodeLog
@@ -15,7 +15,9 @@ from sentinel_rl.runners.folder import RunFolder, open_run
 from sentinel_rl.runners.population import use_all_cores
 from sentinel_rl.runners.progress import progress_bar
 from sentinel_rl.runners.signals import Stopper, catch_signals
-from sentinel_rl.runners.train import monitor_file, train
+from sentinel_rl.runners.support_doctor import SupportDoctor
+from sentinel_rl.runners.train import Progress, monitor_file, train
+from sentinel_rl.runners.watch import state_of
 
 
 def configuration_of(env: str, steps: int, seeds: list[int], options: dict[str, Any]) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def run(
     use_all_cores()
     agent = make_agent(configuration)  # says what is wrong before anything is written
     with catch_signals() as stopper, open_run(out, configuration, overwrite, ARTIFACTS) as folder:
-        compiled = is_jax(agent)
+        compiled = jax_env(agent) is not None
         logs = _fused(agent, folder, stopper, save_every, quiet) if compiled else _host(folder, stopper, quiet)
         summary = {"seeds": [_line(seed, log) for seed, log in zip(configuration["seeds"], logs, strict=True)]}
         folder.finish({"steps": configuration["steps"], **summary})
@@ -46,12 +48,29 @@ def run(
 def _fused(agent: Sentinel, folder: RunFolder, stopper: Stopper, save_every: int, quiet: bool) -> list[EpisodeLog]:
     """All seeds at once, compiled with their environment."""
     training = make_training(agent, folder.configuration)
+    doctor = SupportDoctor(agent.agent.support, float(agent.agent.gamma))
     with progress_bar(training.plan.steps, len(training.seeds), not quiet) as show:
-        train(training, folder, stopper, save_every, show)
+
+        def report(progress: Progress) -> None:
+            show(progress)
+            for run, clipped in enumerate(_clipped(progress)):
+                if doctor.suspects(*clipped):
+                    doctor.examine(*clipped, state_of(training.groups, run).replay, progress.t)
+
+        train(training, folder, stopper, save_every, report)
     for seed, state in zip(training.seeds, training.agent_states(), strict=True):
         agent.seed, agent.state, agent.num_timesteps = seed, state, training.t
         agent.save(policy_file(folder.path, seed))
     return training.logs
+
+
+def _clipped(progress: Progress) -> list[tuple[float, float]]:
+    """Per run, the share of the targets' mass that the chunk's updates lost at the lower and the upper edge."""
+    sides = [np.asarray(progress.metrics.get(name, np.zeros((0, 0)))) for name in ("clip_low", "clip_high")]
+    return [
+        tuple(float(np.nanmean(side)) if np.isfinite(side).any() else 0.0 for side in pair)  # type: ignore[misc]
+        for pair in zip(*sides, strict=True)
+    ]
 
 
 def _host(folder: RunFolder, stopper: Stopper, quiet: bool) -> list[EpisodeLog]:

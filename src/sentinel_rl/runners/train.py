@@ -111,7 +111,7 @@ class Training:
     def tree(self) -> dict[str, Any]:
         """All that a checkpoint must hold: the runs, and the episodes that are under way."""
         partial = np.array([[log.reward, log.length] for log in self.logs])
-        return filled_part({"runs": self.run_states(), "partial": partial}, self.t)
+        return {"runs": filled_part(self.run_states(), self.t), "partial": partial}
 
     def form(self) -> dict[str, Any]:
         """The form of `tree` with replays of full size, without its numbers: what a checkpoint is compared with."""
@@ -216,7 +216,8 @@ def train(
     saver = None if folder is None else Saver(folder.checkpoints)
     if folder is not None:
         _resume(training, folder)
-    report(Progress(training.t, training.logs, {}))
+    if training.t > 0:
+        report(Progress(training.t, training.logs, {}))
     saved = training.t
     for progress in training.chunks(save_every):
         report(progress)

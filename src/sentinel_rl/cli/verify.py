@@ -1,0 +1,54 @@
+"""``sentinel verify``: make a stretch of a run again, and compare every bit with what was saved."""
+
+from pathlib import Path
+from typing import Any
+
+from sentinel_rl.cli.console import progress_bar, results
+from sentinel_rl.cli.runs import make_agent, make_training, read_run
+from sentinel_rl.errors import IncompatibleError, UsageError
+from sentinel_rl.runners.checkpoint import load
+from sentinel_rl.runners.folder import CHECKPOINTS
+from sentinel_rl.runners.leaves import describe, to_host
+from sentinel_rl.runners.population import use_all_cores
+from sentinel_rl.runners.steps import saved
+from sentinel_rl.runners.train import filled_part, load_into
+
+
+def run(path: Path) -> None:
+    """Train from the older checkpoint (or from the beginning) to the newest one, and compare.
+
+    Raises:
+        IncompatibleError: when a bit differs.
+    """
+    use_all_cores()
+    run = read_run(path)
+    places = list({place.step: place for place in saved(path / CHECKPOINTS)}.values())
+    if not places:
+        raise UsageError(f"{path} has no checkpoint yet: there is nothing to verify")
+    training = make_training(make_agent(run.configuration), run.configuration)
+    newest = places[-1]
+    wanted, _ = load(newest.folder, training.form(), {"seeds": training.seeds}, filled_part)
+    if len(places) > 1:
+        load_into(training, places[-2].folder)
+    begin = training.t
+    with progress_bar("training again") as report:
+        for progress in training.chunks(end=newest.step):
+            report(progress.t - begin, newest.step - begin)
+    different = _differing(training.tree()["runs"], wanted["runs"])
+    if different:
+        raise IncompatibleError(
+            f"{path}: {len(different)} arrays differ after training again from step {begin} to {newest.step}, "
+            f"first {different[0]}: the checkpoint was made by another version or kind of device, or is not this run's"
+        )
+    count, bits = len(describe(wanted["runs"])), sum(array.nbytes for array in to_host(wanted["runs"]))
+    results().print(
+        f"verified: training again from step {begin} to {newest.step} gives the checkpoint of step {newest.step}, "
+        f"bit for bit ({count} arrays, {bits:,} bytes, {len(training.seeds)} seeds)",
+        soft_wrap=True,
+    )
+
+
+def _differing(made: Any, wanted: Any) -> list[str]:
+    """The places of the arrays whose bytes differ."""
+    pairs = zip(describe(made), to_host(made), to_host(wanted), strict=True)
+    return [leaf.path for leaf, one, other in pairs if one.tobytes() != other.tobytes()]
