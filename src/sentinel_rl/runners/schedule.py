@@ -91,9 +91,9 @@ class Segments:
     ``length`` is set when all stretches are equally long: a loop of known length needs no question to the host.
     """
 
-    begin: np.ndarray
-    end: np.ndarray
-    update: np.ndarray
+    begin: np.ndarray | Array
+    end: np.ndarray | Array
+    update: np.ndarray | Array
     length: int | None
 
     def __len__(self) -> int:
