@@ -178,7 +178,8 @@ def spec_of(env: gymnasium.Env[Any, Any]) -> EnvSpec:
             f"{name} has the observation space {observations}: a Box of numbers is needed. "
             f"Wrap it with gymnasium.wrappers.FlattenObservation"
         )
-    if len(observations.shape) > 2 or observations.dtype == np.uint8:
+    axes = len(observations.shape)
+    if axes > 2 or (axes == 2 and observations.dtype == np.uint8):
         raise UsageError(
             f"{name} shows images {observations.shape} of {observations.dtype}: the networks are for vectors. "
             f"Extract features first, or wrap it with gymnasium.wrappers.FlattenObservation"
