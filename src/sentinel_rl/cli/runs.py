@@ -12,6 +12,7 @@ from sentinel_rl.errors import SentinelWarning, UsageError
 from sentinel_rl.learner import Sentinel
 from sentinel_rl.runners.course import make_plan
 from sentinel_rl.runners.folder import status
+from sentinel_rl.runners.schedule import Plan
 from sentinel_rl.runners.train import Training
 
 # What `sentinel train`, `eval` and `frontier` write beside what every run folder has.
@@ -79,12 +80,16 @@ def make_agent(configuration: dict[str, Any]) -> Sentinel:
     return Sentinel("MlpPolicy", configuration["env"], seed=configuration["seeds"][0], **options)
 
 
+def plan_of(agent: Sentinel, configuration: dict[str, Any]) -> Plan:
+    """The course of a configuration."""
+    return make_plan(configuration["steps"], agent.agent.samples, agent.options)
+
+
 def make_training(agent: Sentinel, configuration: dict[str, Any]) -> Training:
     """The compiled training of a configuration, at its beginning."""
-    env, seeds = jax_env(agent), configuration["seeds"]
+    env, seeds, plan = jax_env(agent), configuration["seeds"], plan_of(agent, configuration)
     if env is None:
         raise UsageError(f"{configuration['env']} has no JAX form, which this needs")
-    plan = make_plan(configuration["steps"], agent.agent.samples, agent.options)
     if plan.learn_times.size == 0:
         warnings.warn(
             f"0 updates would be made in {plan.steps} steps: train longer than the warm-up of {plan.warmup}",

@@ -7,7 +7,7 @@ import numpy as np
 from rich.table import Table
 
 from sentinel_rl.cli.console import note, results
-from sentinel_rl.cli.runs import ARTIFACTS, jax_env, make_agent, make_training, policy_file
+from sentinel_rl.cli.runs import ARTIFACTS, jax_env, make_agent, make_training, plan_of, policy_file
 from sentinel_rl.errors import Stopped
 from sentinel_rl.learner import Sentinel
 from sentinel_rl.runners.episodes import EpisodeLog
@@ -34,7 +34,8 @@ def run(
         Stopped: on Ctrl-C or SIGTERM, after saving.
     """
     use_all_cores()
-    agent = make_agent(configuration)  # says what is wrong before anything is written
+    agent = make_agent(configuration)
+    plan_of(agent, configuration)  # says what is wrong before anything is written
     with catch_signals() as stopper, open_run(out, configuration, overwrite, ARTIFACTS) as folder:
         compiled = jax_env(agent) is not None
         logs = _fused(agent, folder, stopper, save_every, quiet) if compiled else _host(folder, stopper, quiet)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
 import jax
@@ -10,13 +10,21 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from sentinel_rl.agents.agent import Agent
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import NumericalError, UsageError
 from sentinel_rl.risk import CVaR
 
 # Where an environment knows no time limit.
 LIMIT = 10_000
+
+
+@runtime_checkable
+class Policy(Protocol):
+    """Whatever can act: every agent, with its state."""
+
+    def act(self, state: Any, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
+        """Choose an action."""
+        ...
 
 
 class Episodes(NamedTuple):
@@ -38,7 +46,7 @@ class Summary(NamedTuple):
     terminations_per_1000: float
 
 
-def play(agent: Agent, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, limit: int) -> Episodes:
+def play(agent: Policy, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, limit: int) -> Episodes:
     """Play one episode greedily, of at most `limit` steps."""
     reset_key, run_key = jax.random.split(key)
     env_state, obs = env.reset(reset_key)
@@ -69,13 +77,13 @@ def play(agent: Agent, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, l
 
 @partial(jax.jit, static_argnames=("episodes", "limit"))
 def _play_many(
-    agent: Agent, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, episodes: int, limit: int
+    agent: Policy, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, episodes: int, limit: int
 ) -> Episodes:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(episodes))
     return jax.vmap(lambda each: play(agent, state, env, each, gamma, limit))(keys)
 
 
-def evaluate(agent: Agent, state: Any, env: Env, episodes: int, seed: int = 0, gamma: ArrayLike = 0.99) -> Episodes:
+def evaluate(agent: Policy, state: Any, env: Env, episodes: int, seed: int = 0, gamma: ArrayLike = 0.99) -> Episodes:
     """Play episodes side by side; episode ``i`` depends on the seed and ``i`` alone.
 
     Raises:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -100,18 +101,15 @@ class Training:
     def _stop(self, what: str, where: str, run: int, remedy: str) -> None:
         raise NumericalError(f"{what} {where} of seed {self.seeds[run]}: {remedy}; the last checkpoint is kept")
 
-    def run_states(self) -> list[RunState]:
-        """Every run, in the order of the seeds, however they are grouped on the devices."""
-        return _unstacked([group.runs for group in self.groups], len(self.seeds))
-
     def agent_states(self) -> list[Any]:
-        """The state of every run's agent, in the order of the seeds."""
-        return [run.agent for run in self.run_states()]
+        """The state of every run's agent, in the order of the seeds, however they are grouped on the devices."""
+        return [run.agent for run in _unstacked([group.runs for group in self.groups], len(self.seeds))]
 
     def tree(self) -> dict[str, Any]:
         """All that a checkpoint must hold: the runs, and the episodes that are under way."""
         partial = np.array([[log.reward, log.length] for log in self.logs])
-        return {"runs": filled_part(self.run_states(), self.t), "partial": partial}
+        groups = [jax.tree.map(_on_host, group.runs) for group in self.groups]
+        return {"runs": filled_part(_unstacked(groups, len(self.seeds)), self.t), "partial": partial}
 
     def form(self) -> dict[str, Any]:
         """The form of `tree` with replays of full size, without its numbers: what a checkpoint is compared with."""
@@ -139,7 +137,7 @@ def filled_part(tree: Any, t: int) -> Any:
     def cut(node: Any) -> Any:
         if not isinstance(node, Replay):
             return node
-        return Replay(node.rows[:t], node.queue[:, :t], node.count, node.newest, node.obs_size)
+        return eqx.tree_at(lambda replay: (replay.rows, replay.queue), node, (node.rows[:t], node.queue[:, :t]))
 
     return jax.tree.map(cut, tree, is_leaf=lambda node: isinstance(node, Replay))
 
@@ -149,6 +147,11 @@ def _padded_like(array: Any, like: jax.ShapeDtypeStruct) -> Any:
     if array.shape == like.shape:
         return array
     return jnp.pad(array, [(0, whole - part) for part, whole in zip(array.shape, like.shape, strict=True)])
+
+
+def _on_host(leaf: Any) -> Any:
+    """A copy in NumPy, which is cut without compiling anything; keys stay where they are."""
+    return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.array(leaf)
 
 
 def _unstacked(groups: list[RunState], count: int) -> list[RunState]:
