@@ -1,0 +1,47 @@
+"""What every benchmark needs: fair timing, and the machine it ran on."""
+
+import importlib.metadata
+import os
+import platform
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+
+def best_of(rounds: int, tasks: Mapping[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the least seconds each task took.
+
+    Every task first runs once untimed (compilation, page faults). The tasks then take turns, so that a slow moment of
+    the machine hits all of them.
+    """
+    for task in tasks.values():
+        task()
+    best = dict.fromkeys(tasks, float("inf"))
+    for _ in range(rounds):
+        for name, task in tasks.items():
+            start = time.perf_counter()
+            task()
+            best[name] = min(best[name], time.perf_counter() - start)
+    return best
+
+
+def machine(*packages: str) -> str:
+    """Describe the processor, the interpreter and the versions of some packages."""
+    versions = ", ".join(f"{package} {_version(package)}" for package in packages)
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    return f"{_processor()}, {cores} cores, {platform.system()}; Python {platform.python_version()}, {versions}"
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return "missing"
+
+
+def _processor() -> str:
+    """The model name where the system tells it, else the architecture."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
