@@ -1,5 +1,6 @@
 """The familiar class: SENTINEL with the methods that users of reinforcement learning libraries know."""
 
+import copy
 import dataclasses
 import warnings
 from collections.abc import Iterable, Mapping
@@ -29,7 +30,7 @@ from sentinel_rl.runners.progress import progress_bar as showing
 from sentinel_rl.runners.schedule import Plan
 from sentinel_rl.runners.train import Progress, Training, train
 from sentinel_rl.runners.watch import REPORT_OPTIONS, Reports, stack_metrics, state_of
-from sentinel_rl.runners.worlds import Place, WorldLike, find_place, require_sizes
+from sentinel_rl.runners.worlds import Alone, Place, WorldLike, find_place, require_sizes
 
 __all__ = ["Sentinel", "make_plan"]
 
@@ -86,18 +87,16 @@ class Sentinel:
             )
         self.logger = Logger()
         self.num_timesteps, self._draws = 0, 0
-        self.state: SentinelState = jax.jit(lambda key: self.agent.init(self.spec, key))(
-            jax.random.split(jax.random.key(seed), 3)[0]
-        )
+        init_key = jax.random.split(jax.random.key(seed), 3)[0]
+        self.state: SentinelState = jax.jit(lambda key: self.agent.init(self.spec, key))(init_key)
 
     def learn(self, total_timesteps: int, callback: Any = None, progress_bar: bool = False) -> Self:
         """Train from the seed for exactly this many steps.
 
         Args:
             total_timesteps: environment steps.
-            callback: a function called as ``callback(locals, globals)`` after every step, an object like SB3's
-                callbacks, or a list of such; ``rewards``, ``dones`` and ``infos`` are among the locals, and training
-                stops where one returns False. With one, steps are made one by one.
+            callback: a function ``callback(locals, globals)``, an object like SB3's callbacks, or a list of such; it
+                sees ``rewards``, ``dones`` and ``infos`` of every step, made one by one, and stops with False.
             progress_bar: show steps, episodes and recent return.
         """
         plan = self._plan(total_timesteps)
@@ -150,11 +149,11 @@ class Sentinel:
     ) -> "Sentinel":
         """The same trained agent under other risk measures; nothing is trained anew."""
         changed = {"aleatory": aleatory, "epistemic": epistemic}
-        options = {**self.options, **{k: v for k, v in changed.items() if v is not None}}
+        options = self.options | {name: measure for name, measure in changed.items() if measure is not None}
         return self._copy(options=options, agent=_make_agent(self.spec, options))
 
     def save(self, path: str | Path) -> Path:
-        """Save what is needed to act, as one small file without pickle; ``.zip`` is added to a bare name."""
+        """Save what is needed to act, as one small file without pickle; a bare name gets ``.zip``."""
         about = {
             "options": {k: str(v) if isinstance(v, RiskMeasure) else v for k, v in self.options.items()},
             "spec": dataclasses.asdict(self.spec),
@@ -179,7 +178,7 @@ class Sentinel:
             IncompatibleError: for another environment size, a damaged or a foreign file.
         """
         about = read_archive_manifest(path).about
-        if "spec" not in about or "options" not in about:
+        if "spec" not in about:
             raise IncompatibleError(f"{path} holds no agent: give a file that Sentinel.save wrote")
         saved = EnvSpec(**_from_json(about["spec"]))
         place = Place(saved, None, tuple(about["obs_shape"]), about["first_action"])
@@ -216,7 +215,7 @@ class Sentinel:
 
     def get_env(self) -> "gymnasium.Env[Any, Any] | None":
         """The environment with Gymnasium's face, or None."""
-        return self.place.gymnasium
+        return None if self.place.gymnasium is None else Alone(self.place.gymnasium)
 
     def get_vec_normalize_env(self) -> None:
         """None: observations are not normalised. SB3's callbacks ask."""
@@ -280,8 +279,8 @@ class Sentinel:
 
     def _copy(self, **changes: Any) -> "Sentinel":
         """Another agent that shares what is not changed."""
-        other = object.__new__(Sentinel)
-        other.__dict__.update(self.__dict__ | changes)
+        other = copy.copy(self)
+        other.__dict__.update(changes)
         return other
 
 
@@ -294,7 +293,10 @@ def _act(agent: SentinelAgent, state: SentinelState, obs: Any, epsilon: Any, key
     return jax.vmap(lambda x, key: agent.act(state, x, epsilon, key))(obs, keys)
 
 
-def _from_json(content: Mapping[str, Any]) -> dict[str, Any]:
+def _from_json(content: Any) -> Any:
     """Undo what JSON does to tuples and infinity."""
-    back = {name: tuple(value) if isinstance(value, list) else value for name, value in content.items()}
-    return {name: float(value) if value in ("inf", "-inf") else value for name, value in back.items()}
+    if isinstance(content, Mapping):
+        return {name: _from_json(value) for name, value in content.items()}
+    if isinstance(content, list):
+        return tuple(_from_json(value) for value in content)
+    return float(content) if content in ("inf", "-inf") else content

@@ -17,6 +17,12 @@ from sentinel_rl.runners.host import spec_of
 WorldLike = str | gymnasium.Env[Any, Any] | Env | EnvSpec | None
 
 
+class Alone(gymnasium.Wrapper[Any, Any, Any, Any]):
+    """One environment with what SB3's callbacks ask a vector of them for."""
+
+    num_envs = 1
+
+
 @dataclasses.dataclass(frozen=True)
 class Place:
     """An environment to learn in, or only what must be known to act in it.

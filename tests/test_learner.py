@@ -1,0 +1,345 @@
+"""The familiar class: exact steps, equal paths, files, populations, warnings and refusals."""
+
+import io
+import json
+import zipfile
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import jax
+import numpy as np
+import pytest
+from gymnasium import spaces
+
+from sentinel_rl.errors import IncompatibleError, NumericalError, SentinelWarning, UsageError
+from sentinel_rl.learner import Sentinel
+from sentinel_rl.risk import CVaR, Wang
+
+TINY: dict[str, Any] = {"k": 2, "hidden": (8,), "samples": 16, "batch": 8, "capacity": 512, "learn_every": 50}
+STEPS = 300
+
+
+def tiny(env: Any = "CartPole-v0", **options: Any) -> Sentinel:
+    return Sentinel("MlpPolicy", env, **(TINY | options))
+
+
+class Box2D(gymnasium.Env):
+    """A world with a 2-D observation and actions that count from 1; it pays one if the action is 2."""
+
+    observation_space = spaces.Box(-1.0, 1.0, (2, 3), np.float32)
+    action_space = spaces.Discrete(3, start=1)
+
+    def __init__(self, reward: float = 1.0, poison_at: int = -1, length: int = 5):
+        self.reward, self.poison_at, self.length = reward, poison_at, length
+        self.t, self.total, self.actions = 0, 0, []
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
+        super().reset(seed=seed)
+        self.t = 0
+        return self.observation_space.sample() * 0, {}
+
+    def step(self, action: Any):
+        self.t, self.total = self.t + 1, self.total + 1
+        self.actions.append(int(action))
+        obs = np.full((2, 3), 0.1 * self.t, np.float32)
+        if self.total == self.poison_at:
+            obs[1, 1] = np.nan
+        return obs, self.reward * (action == 2), False, self.t == self.length, {}
+
+
+def leaves_equal(one: Any, other: Any) -> bool:
+    same = jax.tree.map(lambda a, b: bool(np.array_equal(np.asarray(a), np.asarray(b))), one, other)
+    return all(jax.tree.leaves(same))
+
+
+@pytest.fixture(scope="module")
+def logs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("run") / "logs"
+
+
+@pytest.fixture(scope="module")
+def trained(logs: Path) -> Sentinel:
+    """A strict support: the paper's holds every return of CartPole, though fresh networks lose 2 % at its edge."""
+    agent = tiny(seed=3, monitor_dir=logs, strict_support=True, verbose=1)
+    with redirect_stdout(io.StringIO()) as printed:
+        agent.learn(STEPS)
+    (logs / "printed.txt").write_text(printed.getvalue())
+    return agent
+
+
+@pytest.fixture(scope="module")
+def on_box() -> Sentinel:
+    """Stopped by a callback, the second of two."""
+    calls: list[int] = []
+    stop = [lambda *_: calls.append(1), lambda *_: len(calls) < 120]
+    return tiny(Box2D(), v_min=0.0, v_max=6.0).learn(STEPS, callback=stop)
+
+
+@pytest.fixture(scope="module")
+def saved(trained: Sentinel, tmp_path_factory: pytest.TempPathFactory):
+    return trained.save(tmp_path_factory.mktemp("agent") / "pole")
+
+
+def test_it_makes_the_steps_asked_for_or_those_before_a_callback_stops(trained: Sentinel, on_box: Sentinel):
+    assert trained.num_timesteps == STEPS
+    assert int(trained.state.replay.newest) == STEPS - 1
+    assert on_box.num_timesteps == on_box.get_env().unwrapped.total == 120
+
+
+def test_step_by_step_equals_compiled(trained: Sentinel):
+    seen = []
+
+    def watch(locals_: dict[str, Any], globals_: dict[str, Any]) -> None:
+        seen.append((locals_["rewards"][0], locals_["dones"][0], locals_["infos"][0]))
+
+    driven = tiny(seed=3).learn(STEPS, callback=watch)
+    assert leaves_equal(driven.state, trained.state)
+    assert len(seen) == STEPS
+    ends = [info for _, done, info in seen if done]
+    assert sum(info["episode"]["l"] for info in ends) <= STEPS
+    assert all(info["episode"]["r"] == info["episode"]["l"] for info in ends), "one point a step"
+
+
+def test_what_is_no_callback_is_refused():
+    with pytest.raises(UsageError, match=r"a callback is a function .* got 3"):
+        tiny().learn(STEPS, callback=3)
+
+
+def test_predictions_have_the_shape_of_what_is_seen(trained: Sentinel, on_box: Sentinel):
+    single, state = trained.predict(np.zeros(4), state="kept")
+    assert (np.shape(single), state) == ((), "kept")
+    batch, _ = trained.predict(np.zeros((5, 4)))
+    assert (batch.shape, batch.dtype) == ((5,), np.int64)
+    assert np.shape(on_box.predict(np.zeros((2, 3)))[0]) == ()
+    assert on_box.predict(np.zeros((7, 2, 3)))[0].shape == (7,)
+    assert on_box.predict(np.zeros((7, 6)))[0].shape == (7,)
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (5, 3), (0, 4), (1, 1, 4)])
+def test_observations_of_another_shape_are_refused(trained: Sentinel, shape: tuple[int, ...]):
+    with pytest.raises(UsageError, match=r"has the shape \(4,\), got"):
+        trained.predict(np.zeros(shape))
+
+
+def test_an_observation_with_nan_is_refused(trained: Sentinel):
+    with pytest.raises(UsageError, match="holds nan"):
+        trained.predict([0.0, np.nan, 0.0, 0.0])
+
+
+def test_predictions_repeat_and_explore(trained: Sentinel):
+    obs = np.random.default_rng(0).normal(size=(200, 4))
+    greedy, _ = trained.predict(obs)
+    trained.predict(obs, deterministic=False)
+    np.testing.assert_array_equal(trained.predict(obs)[0], greedy)
+    curious = tiny(epsilon_end=1.0)
+    one, two = (curious.predict(obs, deterministic=False)[0] for _ in range(2))
+    assert 0 < one.mean() < 1
+    assert (one != two).any()
+
+
+def test_actions_may_count_from_one(on_box: Sentinel):
+    assert set(on_box.get_env().unwrapped.actions) == {1, 2, 3}
+    why = on_box.assess(np.zeros((2, 3)))
+    assert why.action == on_box.predict(np.zeros((2, 3)))[0]
+    assert list(why.actions) == [1, 2, 3]
+    assert on_box.action_space == spaces.Discrete(3, start=1)
+    assert on_box.observation_space == Box2D.observation_space
+
+
+def test_a_decision_is_explained(trained: Sentinel):
+    why = trained.assess(np.zeros(4))
+    assert why.probs.shape == (2, 2, 51)
+    assert why.action == trained.predict(np.zeros(4))[0]
+    assert json.loads(why.to_json())["measure"] == "cvar:0.25 o cvar:0.25"
+    with pytest.raises(UsageError, match="one observation"):
+        trained.assess(np.zeros((2, 4)))
+
+
+def test_other_risk_needs_no_training(trained: Sentinel):
+    other = trained.with_risk(aleatory="wang:0.1")
+    assert (other.agent.aleatory, other.agent.epistemic) == (Wang(0.1), CVaR(0.25))
+    assert other.state is trained.state
+    assert trained.agent.aleatory == CVaR(0.25), "the first is untouched"
+    np.testing.assert_array_equal(other.assess(np.zeros(4)).probs, trained.assess(np.zeros(4)).probs)
+    with pytest.raises(UsageError, match="did you mean 'wang'"):
+        trained.with_risk(aleatory="wng:0.1")
+
+
+def test_a_saved_agent_comes_back(trained: Sentinel, saved):
+    assert saved.suffix == ".zip"
+    assert saved.stat().st_size < 50_000, "networks only, without the replay"
+    assert not any("pkl" in name or "pickle" in name for name in zipfile.ZipFile(saved).namelist())
+    loaded = Sentinel.load(saved)
+    assert leaves_equal(loaded.state.online, trained.state.online)
+    np.testing.assert_array_equal(loaded.assess(np.ones(4)).probs, trained.assess(np.ones(4)).probs)
+    assert (loaded.num_timesteps, loaded.seed, loaded.options) == (STEPS, 3, trained.options)
+    assert loaded.get_env() is None
+    with pytest.raises(UsageError, match="no environment to learn in"):
+        loaded.learn(10)
+
+
+def test_options_of_every_kind_survive_a_file(tmp_path):
+    agent = tiny(lam=float("inf"), aleatory=Wang(0.1), reward_range=(0.0, 2.0), network="shared")
+    loaded = Sentinel.load(agent.save(tmp_path / "agent.zip"))
+    assert (loaded.agent.lam, loaded.agent.aleatory) == (float("inf"), Wang(0.1))
+    assert (loaded.agent.support, loaded.agent.hidden) == (agent.agent.support, (8,))
+
+
+def test_a_saved_agent_remembers_how_its_world_counts(on_box: Sentinel, tmp_path):
+    loaded = Sentinel.load(on_box.save(tmp_path / "box"))
+    obs = np.full((2, 3), 0.1)
+    assert loaded.predict(obs)[0] == on_box.predict(obs)[0]
+    assert loaded.action_space == spaces.Discrete(3, start=1)
+    assert loaded.observation_space.shape == (2, 3)
+
+
+def test_a_loaded_agent_with_an_environment_learns_anew(trained: Sentinel, saved):
+    loaded = Sentinel.load(saved, env="CartPole-v0", strict_support=True)
+    with pytest.warns(SentinelWarning, match="what was learnt before is given up"):
+        loaded.learn(STEPS)
+    assert leaves_equal(loaded.state, trained.state)
+
+
+def test_files_that_do_not_fit_are_refused(saved, tmp_path):
+    with pytest.raises(IncompatibleError, match=r"trained on CartPole-v0 \(4 numbers, 2 actions\).* has 3 and 2"):
+        Sentinel.load(saved, env="sentinel/Toy-v0")
+    foreign, truncated = tmp_path / "foreign.zip", tmp_path / "truncated.zip"
+    with zipfile.ZipFile(foreign, "w") as archive:
+        archive.writestr("policy.pth", b"torch")
+    truncated.write_bytes(saved.read_bytes()[:-200])
+    for path in (foreign, truncated):
+        with pytest.raises(IncompatibleError, match=path.name):
+            Sentinel.load(path)
+    with pytest.raises(UsageError, match="there is no file"):
+        Sentinel.load(tmp_path / "absent.zip")
+
+
+def test_a_population_equals_its_seeds_alone(trained: Sentinel):
+    family = tiny(seed=9)
+    agents = family.learn_many(STEPS, seeds=[3, 4])
+    assert [agent.seed for agent in agents] == [3, 4]
+    assert [agent.num_timesteps for agent in agents] == [STEPS, STEPS]
+    assert leaves_equal(agents[0].state.online, trained.state.online)
+    assert not leaves_equal(agents[0].state.online, agents[1].state.online)
+    assert family.num_timesteps == 0
+
+
+def test_populations_need_jax(on_box: Sentinel):
+    with pytest.raises(UsageError, match="seeds and an environment in JAX"):
+        on_box.learn_many(100, seeds=range(2))
+    with pytest.raises(UsageError, match="needs seeds"):
+        tiny().learn_many(100, seeds=[])
+
+
+def test_warnings_of_a_course_that_teaches_nothing():
+    with pytest.warns(SentinelWarning, match="epistemic risk has no effect"):
+        tiny(k=1)
+    tiny(k=1, epistemic="expectation")
+    with pytest.raises(SentinelWarning, match="0 updates would be made in 40 steps"):  # an error in tests
+        tiny().learn(40)
+
+
+@pytest.mark.usefixtures("trained")
+def test_episodes_are_written_down(logs: Path):
+    head, columns, *rows = (logs / "monitor.csv").read_text().splitlines()
+    assert json.loads(head[1:])["env_id"] == "CartPole-v0"
+    assert columns.startswith("r,l,t")
+    lengths = [int(row.split(",")[1]) for row in rows]
+    assert 0 < sum(lengths) <= STEPS
+
+
+@pytest.mark.usefixtures("trained")
+def test_scalars_are_printed_when_asked_for(logs: Path):
+    (line,) = (logs / "printed.txt").read_text().splitlines()
+    assert line.startswith(f"step {STEPS}: ")
+    for tag in ("rollout/ep_rew_mean", "rollout/ep_len_mean", "time/fps", "train/loss"):
+        assert tag in line
+    for part in ("support_clip_low", "support_clip_high", "aleatory", "epistemic", "composite"):
+        assert f"risk/{part}" in line
+
+
+class Generous(Box2D):
+    """It pays one whatever is done, after a first episode without pay."""
+
+    def step(self, action: Any):
+        obs, _, terminated, truncated, info = super().step(action)
+        return obs, float(self.total > self.length), terminated, truncated, info
+
+
+def test_a_strict_support_is_an_error():
+    agent = tiny(Generous(), v_min=0.0, v_max=2.0, gamma=1.0, strict_support=True)
+    with pytest.raises(UsageError, match="v_max=5"):
+        agent.learn(200)
+
+
+class Odd(gymnasium.Env):
+    """A world with spaces that cannot be used."""
+
+    def __init__(self, actions: Any = None, observations: Any = None):
+        self.action_space = actions or spaces.Discrete(2)
+        self.observation_space = observations or spaces.Box(-1.0, 1.0, (2,), np.float32)
+
+
+@pytest.mark.parametrize(
+    ("env", "message"),
+    [
+        (Odd(actions=spaces.Box(-1.0, 1.0, (1,), np.float32)), "action space Box.*Discrete"),
+        (Odd(actions=spaces.MultiDiscrete([2, 2])), "action space MultiDiscrete"),
+        (Odd(observations=spaces.Dict({"x": spaces.Box(0.0, 1.0, (2,))})), "FlattenObservation"),
+        (Odd(observations=spaces.Box(0, 255, (8, 8, 3), np.uint8)), "images"),
+        ("CartPole-1", "did you mean 'CartPole-v1'"),
+        (None, "an environment is needed"),
+        (3, "an environment is needed"),
+    ],
+)
+@pytest.mark.usefixtures("untyped")
+def test_environments_that_cannot_be_used_are_refused(env: Any, message: str):
+    with pytest.raises(UsageError, match=message):
+        tiny(env, v_min=0.0, v_max=1.0)
+
+
+def test_vectors_of_environments_are_refused():
+    envs = gymnasium.make_vec("sentinel/CartPole-v1", num_envs=2)
+    with pytest.raises(UsageError, match="vector of environments"):
+        tiny(envs)
+
+
+def test_nan_stops_with_its_place():
+    agent = tiny(Box2D(poison_at=77), v_min=0.0, v_max=6.0)
+    with pytest.raises(NumericalError, match=r"observation of Box2D holds nan at index 4.*seed 0"):
+        agent.learn(200)
+    assert agent.num_timesteps == 76
+    assert np.isfinite(agent.assess(np.zeros((2, 3))).probs).all(), "what was learnt before is there"
+
+
+@pytest.mark.usefixtures("untyped")
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"policy": "CnnPolicy"}, "unknown policy 'CnnPolicy'"),
+        ({"gama": 0.9}, r"did you mean gamma\?"),
+        ({"learn_evry": 3}, r"did you mean learn_every\?"),
+        ({"monitor": "x"}, r"did you mean monitor_dir\?"),
+        ({"k": 0}, "k must be"),
+    ],
+)
+def test_bad_options_are_refused(options: dict[str, Any], message: str):
+    with pytest.raises(UsageError, match=message):
+        Sentinel(options.pop("policy", "MlpPolicy"), "CartPole-v0", **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"learn_every": 0}, "at least 1 step"),
+        ({"learn_every": "daily"}, "or 'triangular', got 'daily'"),
+        ({"epsilon_end": 2.0}, r"epsilon_end must be in \[0, 1\]"),
+    ],
+)
+def test_bad_courses_are_refused(options: dict[str, Any], message: str):
+    with pytest.raises(UsageError, match=message):
+        tiny(**options).learn(100)
+    with pytest.raises(UsageError, match="at least 1 step"):
+        tiny().learn(0)
