@@ -83,7 +83,7 @@ class Sentinel:
         self.agent = _make_agent(self.spec, options)
         if self.agent.k == 1 and not isinstance(self.agent.epistemic, Expectation):
             warnings.warn(
-                "with k=1 there is no disagreement: epistemic risk has no effect", SentinelWarning, stacklevel=2
+                "with k=1 members cannot disagree: epistemic risk has no effect", SentinelWarning, stacklevel=2
             )
         self.logger = Logger()
         self.num_timesteps, self._draws = 0, 0
@@ -125,10 +125,7 @@ class Sentinel:
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[np.ndarray | np.integer[Any], Any]:
-        """Choose actions for one observation or a batch, as NumPy.
-
-        Without `deterministic`, the agent explores with its final epsilon.
-        """
+        """Choose actions for one observation or a batch, as NumPy; not `deterministic` explores with the last epsilon."""
         obs, single = self.place.batch(observation)
         epsilon = 0.0 if deterministic else float(self.options.get("epsilon_end", 0.05))
         self._draws += not deterministic
@@ -149,7 +146,7 @@ class Sentinel:
     ) -> "Sentinel":
         """The same trained agent under other risk measures; nothing is trained anew."""
         changed = {"aleatory": aleatory, "epistemic": epistemic}
-        options = self.options | {name: measure for name, measure in changed.items() if measure is not None}
+        options = self.options | {name: value for name, value in changed.items() if value is not None}
         return self._copy(options=options, agent=_make_agent(self.spec, options))
 
     def save(self, path: str | Path) -> Path:
@@ -162,8 +159,7 @@ class Sentinel:
             "seed": self.seed,
             "num_timesteps": self.num_timesteps,
         }
-        path = Path(path)
-        return save_archive(path if path.suffix else path.with_suffix(".zip"), self.state.online, about)
+        return save_archive(Path(path) if Path(path).suffix else f"{path}.zip", self.state.online, about)
 
     @classmethod
     def load(cls, path: str | Path, env: WorldLike = None, **settings: Any) -> "Sentinel":

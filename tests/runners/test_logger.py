@@ -4,11 +4,17 @@ import struct
 import sys
 from pathlib import Path
 
+import jax
+import numpy as np
 import pytest
 
+from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
+from sentinel_rl.returns import Support
+from sentinel_rl.runners.episodes import EpisodeLog
 from sentinel_rl.runners.logger import Logger
-from sentinel_rl.runners.watch import event_folder
+from sentinel_rl.runners.watch import Reports, event_folder
 
 
 class Writer:
@@ -99,3 +105,25 @@ def test_event_files_hold_the_scalars(tmp_path: Path):
         found += [(value.tag, value.simple_value, event.step) for value in event.summary.value]
         content = content[16 + size :]
     assert found == [("rollout/ep_rew_mean", 21.5, 100)]
+
+
+def test_a_watch_writes_the_known_tags(stand_in: list[Writer], tmp_path: Path):
+    support = Support(0.0, 2.0, 5)
+    agent = SentinelAgent(support, k=2, hidden=(4,), capacity=8)
+    state = agent.init(EnvSpec("small", obs_size=2, num_actions=2), jax.random.key(0))
+    log = EpisodeLog()
+    log.extend(np.ones(3), np.array([False, True, False]), np.zeros(3, bool))
+    metrics = {name: np.array([np.nan, 0.5]) for name in ("loss", "clip_low", "clip_high")}
+    reports = Reports(tensorboard_log=tmp_path, monitor_dir=tmp_path / "episodes")
+    with reports.watching(agent, "small", [3], [log]) as [watch]:
+        watch(3, metrics, lambda: state)
+    (writer,) = stand_in
+    found = {tag: value for tag, value, _ in writer.scalars}
+    assert writer.closed
+    assert {step for *_, step in writer.scalars} == {3}
+    assert (found["rollout/ep_rew_mean"], found["rollout/ep_len_mean"], found["train/loss"]) == (2.0, 2.0, 0.5)
+    assert (found["risk/support_clip_low"], found["risk/support_clip_high"]) == (0.5, 0.5)
+    mean = found["risk/composite"] + found["risk/aleatory"] + found["risk/epistemic"]
+    assert 0 < found["risk/composite"] < mean < 2
+    assert found["time/fps"] > 0
+    assert (tmp_path / "episodes" / "monitor.csv").exists()
