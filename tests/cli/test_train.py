@@ -1,0 +1,234 @@
+"""``sentinel train`` and the commands that read its runs, in this process and with small agents."""
+
+import json
+import shutil
+import signal
+
+import numpy as np
+import pytest
+
+from sentinel_rl import Sentinel
+from sentinel_rl.cli import main, training
+from sentinel_rl.runners.checkpoint import STATE
+from sentinel_rl.runners.folder import status
+
+SMALL = ("--k", "2", "--set", "hidden=8", "--set", "capacity=600", "--set", "samples=20", "--steps", "600", "--quiet")
+POLE = ("--env", "CartPole-v1", *SMALL, "--save-every", "200")
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Call ``sentinel`` here, returning exit code, output and complaints."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return ended.value.code, printed.out, printed.err
+
+    return call
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A finished run of two seeds."""
+    path = tmp_path_factory.mktemp("runs") / "pole"
+    with pytest.raises(SystemExit) as ended:
+        main(["train", *POLE, "--seeds", "3,7", "--out", str(path)])
+    assert ended.value.code == 0
+    return path
+
+
+@pytest.fixture
+def copied(trained, tmp_path):
+    """The same run, to be spoilt."""
+    return shutil.copytree(trained, tmp_path / "copy")
+
+
+def test_a_finished_run_has_policies_episodes_and_a_result(trained):
+    found = status(trained)
+    assert (found.state, found.step) == ("finished", 600)
+    assert [line["seed"] for line in found.result["seeds"]] == [3, 7]
+    for seed in (3, 7):
+        agent = Sentinel.load(trained / f"policy_seed_{seed}.zip")
+        assert (agent.seed, agent.num_timesteps, agent.agent.k) == (seed, 600, 2)
+        assert agent.predict(np.zeros(4))[0] in (0, 1)
+        lines = (trained / f"seed_{seed}.monitor.csv").read_text().splitlines()
+        lengths = [int(line.split(",")[1]) for line in lines[2:]]
+        assert 500 < sum(lengths) <= 600
+
+
+def test_the_policy_is_that_of_the_class(trained):
+    """The command trains what ``Sentinel.learn_many`` trains."""
+    agent = Sentinel("MlpPolicy", "CartPole-v1", k=2, hidden=(8,), capacity=600, samples=20)
+    direct = agent.learn_many(600, [3, 7])[1]
+    np.testing.assert_array_equal(
+        Sentinel.load(trained / "policy_seed_7.zip").assess(np.ones(4)).probs, direct.assess(np.ones(4)).probs
+    )
+
+
+def test_a_finished_or_other_run_is_not_touched(run, trained):
+    code, _, complaint = run("train", *POLE, "--seeds", "3,7", "--out", trained)
+    assert code == 2
+    assert "finished" in complaint
+    code, _, complaint = run("train", *POLE, "--seeds", "2", "--lam", "2", "--out", trained)
+    assert code == 2
+    assert "another configuration" in complaint
+    assert "options.lam" in complaint
+    assert "[0,1]" in complaint
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("--set", "gama=0.9"), "unknown option gama: did you mean gamma?"),
+        (("--set", "gamma"), "write it as name=value"),
+        (("--set", "batch=big"), "batch must be a whole number, got 'big'"),
+        (("--set", "lam=big"), "lam must be a number"),
+        (("--set", "hidden=big"), "hidden must be sizes"),
+        (("--set", "mask=dice"), "mask must be one of"),
+        (("--set", "learn_every=0"), "period of at least 1"),
+        (("--k", "0"), "k must be"),
+        (("--aleatory", "cvr:0.25"), "did you mean 'cvar'"),
+        (("--preset", "other"), "unknown preset"),
+        (("--seeds", "0"), "--seeds 0"),
+        (("--seeds", "1,1"), "list of different ones"),
+        (("--seeds", "x"), "--seeds x"),
+        (("--env", "CartPole-v9"), "unknown environment"),
+        (("--env", "Pendulum-v1"), "Discrete"),
+    ],
+)
+def test_bad_input_is_told_before_anything_is_written(run, tmp_path, arguments, message):
+    code, _, complaint = run("train", "--env", "CartPole-v1", "--out", tmp_path / "none", "--quiet", *arguments)
+    assert (code, message in complaint) == (2, True), complaint
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_stop_saves_and_names_the_command_that_resumes(run, trained, tmp_path, monkeypatch):
+    whole = training.train
+
+    def interrupted(training, folder, stopper, save_every, report):
+        def stop(progress):
+            report(progress)
+            signal.raise_signal(signal.SIGTERM)
+
+        whole(training, folder, stopper, save_every, stop)
+
+    monkeypatch.setattr(training, "train", interrupted)
+    arguments = ("train", *POLE, "--seeds", "3,7", "--out", tmp_path / "run")
+    code, _, told = run(*arguments, "--overwrite")
+    assert code == 75
+    assert "stopped after 200 of 600 steps, and saved" in told
+    assert f"resume with: sentinel train --env CartPole-v1 --k 2 {' '.join(SMALL[2:])}" in told
+    assert "--overwrite" not in told
+    assert status(tmp_path / "run").step == 200
+    monkeypatch.setattr(training, "train", whole)
+    assert run(*arguments)[0] == 0
+    for seed in (3, 7):
+        assert_same_policy(tmp_path / "run", trained, seed)
+    assert status(tmp_path / "run").result == status(trained).result
+
+
+def assert_same_policy(one, other, seed):
+    one, other = (Sentinel.load(path / f"policy_seed_{seed}.zip").assess(np.ones(4)).probs for path in (one, other))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_verify(run, copied):
+    code, out, _ = run("verify", copied)
+    assert code == 0
+    assert "from step 400 to 600" in out
+    assert "bit for bit" in out
+
+
+def test_verify_from_the_beginning_and_with_nothing(run, copied):
+    shutil.rmtree(copied / "checkpoints" / "step_000000400")
+    code, out, _ = run("verify", copied)
+    assert code == 0
+    assert "from step 0 to 600" in out
+    shutil.rmtree(copied / "checkpoints")
+    assert run("verify", copied)[0] == 2
+
+
+def test_verify_sees_a_state_of_another_history(run, copied, tmp_path):
+    run("train", *POLE, "--set", "learning_rate=0.1", "--seeds", "3,7", "--out", tmp_path / "other")
+    newest = copied / "checkpoints" / "step_000000600"
+    shutil.rmtree(newest)
+    shutil.copytree(tmp_path / "other" / "checkpoints" / "step_000000600", newest)
+    code, _, complaint = run("verify", copied)
+    assert code == 3
+    assert "arrays differ" in complaint
+    (newest / STATE).write_bytes(b"nonsense")
+    assert run("verify", copied)[0] == 3
+
+
+def test_eval(run, copied):
+    code, out, _ = run("eval", copied, "--episodes", "20")
+    assert code == 0
+    assert "terminations" in out
+    rows = json.loads((copied / "eval.json").read_text())["rows"]
+    assert list(rows) == ["3", "7", "all"]
+    assert rows["all"]["episodes"] == 40
+    assert rows["all"]["mean_return"] == pytest.approx((rows["3"]["mean_return"] + rows["7"]["mean_return"]) / 2)
+    assert rows["3"]["tail_discounted"] <= rows["3"]["mean_discounted"]
+    assert (copied / "eval.csv").read_text().count("\n") == 4
+
+
+def test_frontier(run, copied):
+    code, out, _ = run("frontier", copied, "--episodes", "10")
+    assert code == 0
+    assert "0.05" in out
+    assert {path.suffix for path in copied.glob("frontier.*")} == {".json", ".csv", ".png", ".svg"}
+
+
+def test_assess(run, trained, tmp_path):
+    code, out, _ = run("assess", trained, "--obs", "0,0,0.1,0", "--plot", tmp_path / "why.png")
+    assert code == 0
+    assert "epistemic_penalty" in out
+    assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
+    code, out, _ = run("assess", trained, "--seed-index", "1", "--json")
+    assert json.loads(out)["action"] in (0, 1)
+    for arguments in (("--obs", "1,2"), ("--obs", "a"), ("--seed-index", "2"), ("--plot", "why.txt")):
+        assert run("assess", trained, *arguments)[0] == 2
+
+
+def test_folders_without_a_finished_run(run, copied, tmp_path):
+    for command in ("eval", "assess", "verify", "frontier"):
+        code, _, complaint = run(command, tmp_path / "nothing")
+        assert code == 2
+        assert "holds no training run" in complaint
+    (copied / "policy_seed_7.zip").unlink()
+    code, _, complaint = run("eval", copied)
+    assert code == 2
+    assert "no policy of seed 7" in complaint
+
+
+def test_an_environment_without_a_jax_form(run, tmp_path):
+    arguments = (
+        "--env",
+        "Acrobot-v1",
+        "--set",
+        "reward_range=-1,0",
+        *SMALL,
+        "--steps",
+        "60",
+        "--set",
+        "learn_every=20",
+    )
+    place = tmp_path / "run"
+    assert run("train", *arguments, "--out", place)[0] == 0
+    assert status(place).state == "finished"
+    (place / "finished.json").unlink()  # a seed that is done is not trained again
+    assert run("train", *arguments, "--out", place)[0] == 0
+    code, out, _ = run("assess", place)
+    assert code == 0, out
+    assert run("verify", place)[0] == 2
+
+
+def test_demo_trains_and_explains(run, tmp_path):
+    code, out, complaint = run("demo", "--quick", "--out", tmp_path)
+    assert code == 0, complaint
+    for words in ("100 Gaussian models", "How sure is it?", "epistemic_penalty", "decision.png"):
+        assert words in out
+    assert (tmp_path / "decision.png").exists()
