@@ -125,7 +125,7 @@ class Sentinel:
     def predict(
         self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
     ) -> tuple[np.ndarray | np.integer[Any], Any]:
-        """Choose actions for one observation or a batch, as NumPy; not `deterministic` explores with the last epsilon."""
+        """Choose actions for one observation or a batch; not `deterministic` explores with the last epsilon."""
         obs, single = self.place.batch(observation)
         epsilon = 0.0 if deterministic else float(self.options.get("epsilon_end", 0.05))
         self._draws += not deterministic
