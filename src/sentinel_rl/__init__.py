@@ -2,10 +2,11 @@
 
 from typing import TYPE_CHECKING, Any
 
+from sentinel_rl._version import __version__
+
 if TYPE_CHECKING:
     from sentinel_rl.learner import Sentinel
 
-__version__ = "0.1.0"
 __all__ = ["Sentinel", "__version__"]
 
 

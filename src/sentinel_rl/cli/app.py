@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from sentinel_rl import __version__
+from sentinel_rl._version import __version__
 from sentinel_rl.cli import commands, run_commands
 from sentinel_rl.cli.console import complain, note
 from sentinel_rl.cli.plugins import plugins

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from rich.table import Table
 
-from sentinel_rl import __version__
+from sentinel_rl._version import __version__
 from sentinel_rl.cli.console import results
 from sentinel_rl.cli.plugins import GROUP
 

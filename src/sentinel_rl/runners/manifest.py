@@ -13,7 +13,7 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from sentinel_rl import __version__
+from sentinel_rl._version import __version__
 from sentinel_rl.errors import CorruptError, IncompatibleError
 from sentinel_rl.runners.canonical import ABSENT, Difference, canonical, differences, plain, table
 
