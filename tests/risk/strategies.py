@@ -47,6 +47,11 @@ distortions = st.tuples(
 coherent = st.tuples(
     distortions, st.builds(EVaR, _alpha), st.builds(MeanSemideviation, st.floats(0.0, 1.0), st.floats(1.0, 4.0))
 ).map(lambda parts: [*parts[0], *parts[1:]])
+ANY_COHERENT = [
+    *(CVaR(0.3), Wang(0.2), ProportionalHazard(0.5), DualPower(2.0), MinMaxVar(1.0)),
+    EVaR(0.4),
+    MeanSemideviation(),
+]
 incoherent_averse = st.tuples(
     st.builds(Entropic, st.floats(0.0, 3.0)),
     st.builds(MeanStd, st.floats(0.0, 3.0)),
