@@ -1,5 +1,7 @@
 """The guards: exact against SciPy where the plain formula is not, finite at the edges, and blind to no NaN."""
 
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -11,7 +13,7 @@ from sentinel_rl import _numerics as numerics
 EDGES = np.array([0.0, 1e-300, 1e-17, 1e-3, 0.25, 0.5, 0.75, 0.999])
 
 
-@pytest.mark.parametrize("size", [1, 2, 16, 17, 51, 256, 257, 1000])
+@pytest.mark.parametrize("size", [1, 16, 51, 257])
 def test_cumulative_sums_from_both_ends(size, precision):
     """Short, middle and long laws are summed by different programs."""
     probs = np.random.default_rng(size).dirichlet(np.full(size, 0.3), 3)
@@ -24,14 +26,15 @@ def test_cumulative_sums_from_both_ends(size, precision):
 
 def test_cumulative_stays_in_the_unit_interval():
     """A float32 sum of 1000 equal probabilities exceeds one, and 1 - F has no digit of a small last probability."""
-    cdf, survival = numerics.cumulative(jnp.full(1000, np.float32(0.001)))
+    cumulative = jax.jit(numerics.cumulative)
+    cdf, survival = cumulative(np.full(1000, 0.001, np.float32))
     assert 0 <= cdf.min() <= cdf.max() <= 1
     assert 0 <= survival.min() <= survival.max() <= 1
-    tiny_last = numerics.cumulative(jnp.array([0.5, 0.5, 1e-20], jnp.float32))[1]
+    tiny_last = cumulative(np.array([0.5, 0.5, 1e-20], np.float32))[1]
     np.testing.assert_allclose(tiny_last, [0.5, 1e-20, 0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("size", [1, 2, 5, 16, 17, 40])
+@pytest.mark.parametrize("size", [1, 5, 17])
 def test_sort_with_carries_values_and_keeps_ties_in_order(size):
     rng = np.random.default_rng(size)
     keys = rng.integers(-3, 3, (4, size)).astype(np.float32)
@@ -43,29 +46,28 @@ def test_sort_with_carries_values_and_keeps_ties_in_order(size):
 
 
 def test_logarithms_of_both_tails(x64):
-    u, s = jnp.concatenate([EDGES, 1 - EDGES]), jnp.concatenate([1 - EDGES, EDGES])
+    u, s = np.concatenate([EDGES, 1 - EDGES]), np.concatenate([1 - EDGES, EDGES])
     with np.errstate(divide="ignore"):
         exact = np.concatenate([np.log(EDGES), np.log1p(-EDGES)])
     positive = np.isfinite(exact)
-    np.testing.assert_allclose(numerics.log_cdf(u, s)[positive], exact[positive], rtol=1e-15)
-    np.testing.assert_allclose(numerics.log_survival(s, u)[positive], exact[positive], rtol=1e-15)
-    assert np.isfinite(numerics.log_cdf(u, s)).all()
+    found, mirrored = np.asarray(jax.jit(numerics.log_cdf)(u, s)), np.asarray(jax.jit(numerics.log_survival)(s, u))
+    np.testing.assert_allclose(found[positive], exact[positive], rtol=1e-15)
+    np.testing.assert_array_equal(mirrored, found)
+    assert np.isfinite(found).all()
 
 
 def test_normal_quantile_of_both_tails(x64):
     inner = EDGES[1:]
-    lower = numerics.normal_quantile(jnp.asarray(inner), jnp.asarray(1 - inner))
-    upper = numerics.normal_quantile(jnp.asarray(1 - inner), jnp.asarray(inner))
+    quantile = jax.jit(numerics.normal_quantile)
+    lower, upper = quantile(inner, 1 - inner), quantile(1 - inner, inner)
     np.testing.assert_allclose(lower, special.ndtri(inner), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(upper, -special.ndtri(inner), rtol=1e-12, atol=1e-15)
     np.testing.assert_allclose(numerics.normal_cdf(lower), inner, rtol=1e-11)
 
 
-@pytest.mark.parametrize("end", [0.0, 1.0])
-def test_normal_quantile_is_finite_at_the_ends(end, precision):
-    value, slope = jax.jit(jax.value_and_grad(lambda u: numerics.normal_quantile(u, 1 - u)))(end)
-    assert np.isfinite(value)
-    assert np.isfinite(slope)
+def test_normal_quantile_is_finite_at_the_ends(precision):
+    slope = jax.jit(jax.value_and_grad(lambda u: numerics.normal_quantile(u, 1 - u)))
+    assert np.isfinite([*slope(0.0), *slope(1.0)]).all()
 
 
 def test_roots_and_powers_with_their_slopes_at_zero():
@@ -79,7 +81,7 @@ def test_roots_and_powers_with_their_slopes_at_zero():
 def test_log_mean_exp(x64):
     x = jnp.array([[1000.0, -jnp.inf, -1000.0], [1001.0, -jnp.inf, -jnp.inf]])
     expected = special.logsumexp(x, axis=0) - np.log(2)
-    np.testing.assert_allclose(numerics.log_mean_exp(x, axis=0), expected, rtol=1e-15)
+    np.testing.assert_allclose(jax.jit(partial(numerics.log_mean_exp, axis=0))(x), expected, rtol=1e-15)
     slopes = jax.jit(jax.grad(lambda y: numerics.log_mean_exp(y, axis=0)[1]))(x)
     np.testing.assert_array_equal(slopes, 0)
 

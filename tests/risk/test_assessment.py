@@ -1,5 +1,6 @@
 """The decomposition that users see: a case by hand, and the table."""
 
+import jax
 import numpy as np
 import pytest
 
@@ -14,7 +15,7 @@ BELIEF = Belief(CategoricalReturn([0.0, 1.0, 2.0], [[SURE, COIN], [SURE, SURE]])
 
 @pytest.fixture(scope="module")
 def found():
-    return assess(BELIEF, CVaR(0.5), CVaR(0.5))
+    return jax.jit(assess)(BELIEF, CVaR(0.5), CVaR(0.5))
 
 
 @pytest.mark.parametrize(
@@ -48,5 +49,5 @@ def test_the_table_has_a_row_per_action(found):
 
 def test_one_law_per_member_is_one_row():
     belief = Belief(CategoricalReturn([0.0, 1.0], [[0.5, 0.5], [0.1, 0.9]]))
-    text = str(assess(belief, CVaR(0.5), CVaR(0.5)))
+    text = str(jax.jit(assess)(belief, CVaR(0.5), CVaR(0.5)))
     assert len(text.splitlines()) == 2

@@ -35,56 +35,45 @@ def call(measures, atoms, probs):
     return jnp.stack([measure(law) for measure in measures])
 
 
-one_by_one = jax.vmap(jax.vmap(call, (None, None, 0), 1), (None, None, 0), 1)
+def test_leading_axes_are_laws_of_their_own():
+    """A batch in float64 is what vmap makes of single laws in float32, for every measure."""
+    mapped = jax.vmap(jax.vmap(call, (None, None, 0), 1), (None, None, 0), 1)
+    single = jax.jit(mapped)(MEASURES, ATOMS.astype(np.float32), PROBS.astype(np.float32))
+    with jax.enable_x64(True):
+        batch = jax.jit(call)(MEASURES, ATOMS, PROBS)
+    assert batch.shape == single.shape == (len(MEASURES), 2, 3)
+    assert (batch.dtype, single.dtype) == (np.float64, np.float32)
+    np.testing.assert_allclose(single, batch, rtol=0, atol=5e-6)
 
 
-def test_leading_axes_are_laws_of_their_own(precision):
-    """A batch is what vmap makes of single laws, and what the samples give; for every measure."""
-    atoms, probs = ATOMS.astype(precision), PROBS.astype(precision)
-    batch = jax.jit(call)(MEASURES, atoms, probs)
-    assert batch.shape == (len(MEASURES), 2, 3)
-    assert batch.dtype == precision
-    bound = 1e-13 if precision == "float64" else 2e-6
-    np.testing.assert_allclose(jax.jit(one_by_one)(MEASURES, atoms, probs), batch, rtol=0, atol=bound)
-    expected = np.stack([risks(MEASURES, ATOMS, p) for p in PROBS.reshape(6, -1)], axis=-1)
-    np.testing.assert_allclose(batch.reshape(-1, 6), expected, rtol=0, atol=bound * 3)
-
-
-def stacked(cls, *columns):
-    return cls(*(jnp.array(column) for column in columns))
-
-
-@pytest.mark.parametrize(
-    ("cls", "columns"),
+ROWS = [
     [
-        (CVaR, [[0.1, 0.6, 1.0]]),
-        (Wang, [[0.1, 0.5, 0.9]]),
-        (ProportionalHazard, [[0.3, 0.5, 1.0]]),
-        (DualPower, [[1.0, 2.0, 4.0]]),
-        (MinMaxVar, [[0.0, 0.5, 2.0]]),
-        (CPW, [[0.5, 0.7, 1.0]]),
-        (VaR, [[0.1, 0.5, 1.0]]),
-        (EVaR, [[0.1, 0.5, 1.0]]),
-        (Entropic, [[-1.0, 0.0, 2.0]]),
-        (MeanStd, [[0.0, 1.0, 2.0]]),
-        (MeanVariance, [[0.0, 1.0, 2.0]]),
-        (MeanSemideviation, [[0.0, 0.5, 1.0], [1.0, 2.0, 3.0]]),
-    ],
-)
-def test_vmap_over_parameters(cls, columns):
-    law = CategoricalReturn(ATOMS, PROBS[0, 0])
-    mapped = jax.jit(jax.vmap(lambda measure: measure(law)))(stacked(cls, *columns))
-    expected = [risks([cls(*row)], ATOMS, PROBS[0, 0])[0] for row in zip(*columns, strict=True)]
-    np.testing.assert_allclose(mapped, expected, rtol=0, atol=2e-6)
+        *(CVaR(alpha), VaR(alpha), EVaR(alpha), Wang(level), ProportionalHazard(kappa), DualPower(k), MinMaxVar(x)),
+        *(CPW(kappa), Entropic(beta), MeanStd(c), MeanVariance(c), MeanSemideviation(c / 2, 1 + c)),
+    ]
+    for alpha, level, kappa, k, x, beta, c in [
+        (0.1, 0.1, 0.3, 1.0, 0.0, -1.0, 0.0),
+        (0.6, 0.5, 0.5, 2.0, 0.5, 0.0, 1.0),
+        (1.0, 0.9, 1.0, 4.0, 2.0, 2.0, 2.0),
+    ]
+]
+
+
+def test_vmap_over_parameters():
+    """Three measures of each class as one measure with three parameters."""
+    stacks = jax.tree.map(lambda *leaves: jnp.array(leaves), *ROWS)
+    mapped = jax.jit(jax.vmap(call, in_axes=(0, None, None)))(stacks, ATOMS, PROBS[0, 0])
+    expected = [risks(row, ATOMS, PROBS[0, 0]) for row in ROWS]
+    np.testing.assert_allclose(mapped, expected, rtol=0, atol=5e-6)
 
 
 def test_vmap_over_parameters_of_plain_samples():
     """The samples may be NumPy's; inside a transformation the call is JAX's, in JAX's precision."""
-    mapped = jax.vmap(lambda measure: measure.of(np.array([3.0, 1.0, 4.0, 2.0])))(stacked(CVaR, [0.25, 0.5, 1.0]))
+    levels = CVaR(jnp.array([0.25, 0.5, 1.0]))
+    mapped = jax.jit(jax.vmap(lambda measure: measure.of(np.array([3.0, 1.0, 4.0, 2.0]))))(levels)
     np.testing.assert_allclose(mapped, [1.0, 1.5, 2.5])
-    nested = jax.vmap(lambda outer: Composite(outer, CVaR(0.5)).of([[1.0, 2.0], [5.0, 6.0]]))
-    mapped = nested(stacked(CVaR, [0.5, 1.0]))
-    np.testing.assert_allclose(mapped, [1.0, 3.0])
+    nested = jax.jit(jax.vmap(lambda outer: Composite(outer, CVaR(0.5)).of([[1.0, 2.0], [5.0, 6.0]])))
+    np.testing.assert_allclose(nested(levels), [1.0, 1.0, 3.0])
 
 
 def test_several_parameters_need_vmap():
@@ -109,11 +98,9 @@ def test_a_decision_compiles_and_maps_over_states():
 
 
 def test_an_assessment_passes_through_jit_and_vmap():
-    belief = Belief(CategoricalReturn(ATOMS, PROBS))
-    plain = assess(belief, CVaR(0.3), CVaR(0.5))
-    compiled = jax.jit(assess)(belief, CVaR(0.3), CVaR(0.5))
-    for a, b in zip(jax.tree.leaves(plain), jax.tree.leaves(compiled), strict=True):
-        np.testing.assert_allclose(a, b, rtol=1e-5)
-    over_levels = jax.jit(jax.vmap(assess, in_axes=(None, 0, None)))(belief, stacked(CVaR, [0.3, 1.0]), CVaR(0.5))
-    assert over_levels.composite.shape == (2, 3)
-    np.testing.assert_allclose(over_levels.composite[1], plain.additive, rtol=1e-5)
+    belief, levels = Belief(CategoricalReturn(ATOMS, PROBS)), jnp.array([0.3, 1.0])
+    found = jax.jit(jax.vmap(assess, in_axes=(None, 0, None)))(belief, CVaR(levels), CVaR(0.5))
+    assert found.composite.shape == (2, 3)
+    np.testing.assert_allclose(found.composite[1], found.additive[1], rtol=1e-5)
+    expected = jax.jit(Composite(CVaR(0.3), CVaR(0.5)))(belief)
+    np.testing.assert_allclose(found.composite[0], expected, rtol=0, atol=1e-5)
