@@ -13,20 +13,20 @@ RISK = cases("risk")
 FLOAT64 = {"evar": 1e-9, "entropic": 1e-9}
 FLOAT64_DEFAULT = 1e-11
 
-# The same in float32, on inputs rounded to float32: about twice what is measured. One unit in the last place is 6e-8.
+# The same in float32, on inputs rounded to float32: about three times what is measured. Rounding the input costs 6e-8.
 FLOAT32 = {
-    "expectation": 4e-7,
-    "cvar": 4e-7,
-    "wang": 3e-7,
-    "prop_hazard": 3e-7,
-    "dual_power": 5e-7,
+    "expectation": 5e-7,
+    "cvar": 5e-7,
+    "wang": 4e-7,
+    "prop_hazard": 4e-7,
+    "dual_power": 6e-7,
     "minmaxvar": 3e-7,
     "cpw": 3e-7,
-    "var": 1.2e-7,
+    "var": 2e-7,
     "evar": 3e-7,
-    "entropic": 3e-7,
+    "entropic": 4e-7,
     "mean_sd": 3e-7,
-    "mean_var": 3e-7,
+    "mean_var": 6e-7,
     "mean_semidev": 3e-7,
     "worst_case": 1.2e-7,
     "best_case": 1.2e-7,

@@ -14,26 +14,27 @@ from tests.risk.reference import Padded, cases, identity, measure_of, pad
 
 COMPOSITE, FTRL = cases("composite"), cases("ftrl")
 
-# Largest error in units of the case's scale; for FTRL weights absolute, for losses l in units of 1 + l.
+# Largest error in units of the case's scale; for FTRL weights absolute, for losses l in units of 1 + l. In float32
+# about three times what is measured.
 FLOAT64 = 1e-11
 FLOAT64_EXPONENTIAL = 1e-9  # with EVaR or Entropic in it
 FLOAT32_COMPOSITE = {
-    "mean": 7e-7,
-    "additive": 7e-7,
-    "composite": 3e-7,
-    "total": 3e-7,
-    "aleatory_penalty": 3e-7,
-    "epistemic_penalty": 7e-7,
-    "paper_A": 7e-7,
-    "paper_E": 4e-7,
-    "member_risks": 6e-7,
+    "mean": 9e-7,
+    "additive": 1e-6,
+    "composite": 5e-7,
+    "total": 8e-7,
+    "aleatory_penalty": 7e-7,
+    "epistemic_penalty": 1e-6,
+    "paper_A": 8e-7,
+    "paper_E": 5e-7,
+    "member_risks": 8e-7,
 }
 FLOAT32_FTRL = {
-    "losses": 5e-7,
-    "weights": 5e-7,
-    "composite_belief": 5e-7,
-    "additive_belief": 5e-7,
-    "composite_scaled": 4e-7,
+    "losses": 4e-7,
+    "weights": 1.5e-6,
+    "composite_belief": 3e-7,
+    "additive_belief": 3e-7,
+    "composite_scaled": 2e-7,
 }
 
 # JAX compiles for every shape, so there are few: members of weight 0 and atoms of probability 0 change nothing.
