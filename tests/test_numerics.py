@@ -34,17 +34,6 @@ def test_cumulative_stays_in_the_unit_interval():
     np.testing.assert_allclose(tiny_last, [0.5, 1e-20, 0], rtol=1e-6)
 
 
-@pytest.mark.parametrize("size", [1, 5, 17])
-def test_sort_with_carries_values_and_keeps_ties_in_order(size):
-    rng = np.random.default_rng(size)
-    keys = rng.integers(-3, 3, (4, size)).astype(np.float32)
-    values = rng.normal(size=(4, size)).astype(np.float32)
-    order = np.argsort(keys, axis=-1, kind="stable")
-    sorted_keys, sorted_values = jax.jit(numerics.sort_with)(keys, values)
-    np.testing.assert_array_equal(sorted_keys, np.take_along_axis(keys, order, -1))
-    np.testing.assert_array_equal(sorted_values, np.take_along_axis(values, order, -1))
-
-
 def test_logarithms_of_both_tails(x64):
     u, s = np.concatenate([EDGES, 1 - EDGES]), np.concatenate([1 - EDGES, EDGES])
     with np.errstate(divide="ignore"):
@@ -101,8 +90,6 @@ NAN = jnp.array([0.3, jnp.nan, 0.2])
     [
         lambda x: numerics.cumulative(x)[0],
         lambda x: numerics.cumulative(x)[1][:1],
-        lambda x: numerics.sort_with(x, x)[0],
-        lambda x: numerics.sort_with(jnp.arange(3.0), x)[1],
         lambda x: numerics.log_cdf(x, 1 - x),
         lambda x: numerics.normal_quantile(x, 1 - x),
         lambda x: numerics.normal_cdf(x),

@@ -51,6 +51,18 @@ def test_samples_are_sorted_with_their_weights():
     np.testing.assert_allclose(law.probs, [0.1, 0.3, 0.6], rtol=1e-6)
 
 
+@pytest.mark.parametrize("size", [1, 2, 5, 8, 9, 17])
+def test_sorting_is_stable_for_every_length(size):
+    """Few samples and many are sorted by different programs; equal ones keep their order."""
+    rng = np.random.default_rng(size)
+    values, weights = rng.integers(-2, 3, (4, size)).astype(np.float32), rng.uniform(1, 2, (4, size)).astype(np.float32)
+    order = np.argsort(values, axis=-1, kind="stable")
+    law = jax.jit(CategoricalReturn.from_samples)(values, weights)
+    expected = np.take_along_axis(weights, order, -1) / weights.sum(-1, keepdims=True)
+    np.testing.assert_array_equal(law.atoms, np.take_along_axis(values, order, -1))
+    np.testing.assert_allclose(law.probs, expected, rtol=1e-6)
+
+
 def test_impossible_samples_are_moved_inside():
     """1e30 with weight zero is no outcome, and would cost every digit of a sum."""
     law = CategoricalReturn.from_samples([1e30, 1.0, 2.0], [0.0, 1.0, 1.0])

@@ -1,11 +1,15 @@
 """Independent computations of every measure: plain NumPy on the textbook formula, SciPy, and closed forms."""
 
+from functools import partial
+
+import jax
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import optimize, special, stats
 
+from sentinel_rl.returns import CategoricalReturn
 from sentinel_rl.risk import (
     CPW,
     BestCase,
@@ -54,6 +58,24 @@ def test_distortions_against_the_textbook(x, p):
     values = risks(list(G), x, p)
     expected = [distorted_mean(g, x, p) for g in G.values()]
     np.testing.assert_allclose(values, expected, rtol=0, atol=1e-9 * (1 + np.abs(x).max()))
+
+
+@pytest.mark.parametrize("size", [2, 8, 9, 17, 65, 257])
+def test_every_length_has_the_textbooks_value_and_slope(size, x64):
+    """Short, middle and long laws are summed by different programs; the slope by an atom is ``g(F_j) - g(F_{j-1})``."""
+    rng = np.random.default_rng(size)
+    x, p = np.sort(rng.normal(size=size)), rng.dirichlet(np.ones(size))
+    measures = [Expectation(), CVaR(0.3), DualPower(2.5)]
+
+    @jax.jit
+    @partial(jax.vmap, in_axes=(None, 0, 0))  # under vmap, as an agent does it
+    def found(measures, atoms, probs):
+        return [jax.value_and_grad(lambda z: m(CategoricalReturn(z, probs)))(atoms) for m in measures]  # noqa: B023
+
+    for measure, (value, slope) in zip(measures, found(measures, x[None], p[None]), strict=True):
+        steps = np.diff(G[measure](np.clip(np.concatenate([[0.0], np.cumsum(p)]), 0, 1)))
+        assert float(value[0]) == pytest.approx(steps @ x, abs=1e-12)
+        np.testing.assert_allclose(slope[0], steps, rtol=0, atol=1e-12)
 
 
 OTHERS = {
