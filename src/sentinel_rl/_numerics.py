@@ -4,6 +4,9 @@ The helpers keep values exact where the plain formula loses digits and keep grad
 edges. None of them hides a NaN: a NaN that goes in comes out.
 """
 
+import itertools
+from collections.abc import Sequence
+
 import jax
 import jax.numpy as jnp
 from jax.scipy.special import ndtr, ndtri
@@ -15,6 +18,13 @@ PROBABILITY_TOLERANCE = 1e-4
 
 # Up to this many atoms a running sum is a matrix product.
 _LONGEST_TRIANGLE = 256
+
+# Up to this many samples are sorted by a network of comparators, whose number grows with the square, and summed
+# in unrolled loops: XLA then computes the risk of a belief in registers.
+LARGEST_NETWORK = 8
+
+# Unrolled sums are taken in blocks of this many terms: one long chain would lose digits.
+_BLOCK = 8
 
 # Up to this many numbers all pairs are cheap, and fuse with what surrounds them.
 _LONGEST_RANKING = 16
@@ -48,20 +58,24 @@ def _running_sum(x: Float[Array, "... n"], reverse: bool) -> Float[Array, "... n
     return jnp.sum(x[..., :, None] * jnp.broadcast_to(triangle, (*x.shape, size)), axis=-2)
 
 
-def sort_with(keys: Float[Array, "... n"], values: Float[Array, "... n"]) -> tuple[Array, Array]:
-    """Sort along the last axis by keys, carrying values along; equal keys keep their order."""
-    size = keys.shape[-1]
-    if size > _LONGEST_RANKING:
-        sorted_keys, sorted_values = jax.lax.sort((keys, values), num_keys=1)
-        return sorted_keys, sorted_values
-    # Comparing all pairs is several times faster than XLA's sort for a handful of members, and fuses.
-    row, column = keys[..., :, None], keys[..., None, :]
-    earlier = jnp.tri(size, k=-1, dtype=bool)
-    before = (column < row) | ((column == row) & jnp.broadcast_to(earlier, (*keys.shape, size)))
-    rank = jnp.sum(before, axis=-1)
-    place = rank[..., None, :] == jnp.broadcast_to(jnp.arange(size)[:, None], before.shape)
-    sorted_keys, sorted_values = (jnp.sum(jnp.where(place, x[..., None, :], 0.0), axis=-1) for x in (keys, values))
-    return sorted_keys, sorted_values
+def sort_few(keys: Sequence[Array], masses: Sequence[Array]) -> tuple[list[Array], list[Array]]:
+    """Sort a handful of arrays elementwise by key, with their masses, by odd-even transposition; stable."""
+    rows = list(keys), list(masses)
+    for start in range(len(keys)):
+        for i in range(start % 2, len(keys) - 1, 2):
+            swap = rows[0][i] > rows[0][i + 1]
+            for row in rows:
+                row[i], row[i + 1] = jnp.where(swap, row[i + 1], row[i]), jnp.where(swap, row[i], row[i + 1])
+    return rows
+
+
+def running_sums(terms: Sequence[Array]) -> list[Array]:
+    """Cumulative sums of a list, block by block."""
+    sums: list[Array] = []
+    for start in range(0, len(terms), _BLOCK):
+        block = itertools.accumulate(terms[start : start + _BLOCK])
+        sums += [sums[start - 1] + part for part in block] if start else block
+    return sums
 
 
 def log_cdf(u: Array, s: Array) -> Array:

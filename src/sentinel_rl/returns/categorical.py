@@ -1,5 +1,6 @@
 """Laws of a return on finitely many atoms, the output of a categorical (C51) network."""
 
+import functools
 from typing import Self
 
 import equinox as eqx
@@ -10,7 +11,7 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from sentinel_rl import _checks
-from sentinel_rl._numerics import cumulative, safe_sqrt
+from sentinel_rl._numerics import LARGEST_NETWORK, cumulative, safe_sqrt, sort_few
 
 
 class Support(eqx.Module):
@@ -89,6 +90,8 @@ class CategoricalReturn(eqx.Module):
         samples = jnp.moveaxis(samples, axis, -1)
         masses = jnp.moveaxis(masses, axis, -1) if masses.ndim > 1 else masses
         masses = jnp.broadcast_to(masses, samples.shape)
+        if samples.shape[-1] <= LARGEST_NETWORK:
+            return cls(*_sort_few(samples, masses))
         samples, masses = jax.lax.sort((_inside(samples, masses), masses), num_keys=1)
         # Dividing by the largest first keeps the sum from overflowing or vanishing.
         masses = masses / jnp.max(masses, axis=-1, keepdims=True)
@@ -180,6 +183,19 @@ def _inside(samples: Array, masses: Array) -> Array:
     low = jnp.min(jnp.where(masses > 0, samples, jnp.inf), axis=-1, keepdims=True)
     high = jnp.max(jnp.where(masses > 0, samples, -jnp.inf), axis=-1, keepdims=True)
     return jnp.clip(samples, low, high)
+
+
+def _sort_few(samples: Array, masses: Array) -> tuple[Array, Array]:
+    """Sort and normalise a few samples like `CategoricalReturn.from_samples`, without a reduction over an axis."""
+    values, weights = jnp.unstack(samples, axis=-1), jnp.unstack(masses, axis=-1)
+    pairs = list(zip(values, weights, strict=True))
+    low = functools.reduce(jnp.minimum, [jnp.where(w > 0, v, jnp.inf) for v, w in pairs])
+    high = functools.reduce(jnp.maximum, [jnp.where(w > 0, v, -jnp.inf) for v, w in pairs])
+    largest = functools.reduce(jnp.maximum, weights)
+    scaled = [w / largest for w in weights]
+    total = functools.reduce(jnp.add, scaled)
+    keys, ordered = sort_few([jnp.clip(v, low, high) for v in values], [w / total for w in scaled])
+    return jnp.stack(keys, axis=-1), jnp.stack(ordered, axis=-1)
 
 
 def _floats(*arrays: ArrayLike) -> tuple[Array, ...]:

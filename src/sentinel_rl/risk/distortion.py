@@ -11,21 +11,25 @@ A concave ``g`` puts more weight on the worst outcomes: the measure is then risk
 """
 
 import abc
+import itertools
 from collections.abc import Callable
 from typing import ClassVar
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 from jax.scipy.special import ndtri
 from jaxtyping import Array, Float
 
 from sentinel_rl import _checks
 from sentinel_rl._numerics import (
+    LARGEST_NETWORK,
     cumulative,
     log_cdf,
     log_survival,
     normal_cdf,
     normal_quantile,
+    running_sums,
     tiny,
 )
 from sentinel_rl.returns import CategoricalReturn
@@ -48,6 +52,9 @@ class Distortion(RiskMeasure):
         1.172
     """
 
+    # Up to this many atoms g is cheap enough to be unrolled; see `_one_pass`.
+    _longest_pass: ClassVar[int] = 0
+
     @abc.abstractmethod
     def g(self, u: Float[Array, "..."]) -> Float[Array, "..."]:
         """Distort cumulative probabilities ``u`` in [0, 1]."""
@@ -58,12 +65,12 @@ class Distortion(RiskMeasure):
         return self.g(u)
 
     def _value(self, law: CategoricalReturn) -> Float[Array, "..."]:
-        cdf, survival = cumulative(law.probs)
-        layers = self.distort(cdf[..., :-1], survival[..., :-1])
-        gaps = jnp.broadcast_to(jnp.diff(law.atoms, axis=-1), layers.shape)
-        # The top layer has g(1) = 1; the last probability enters here only with its NaN.
-        top = law.values[..., -1] + 0 * cdf[..., -1]
-        return top - jnp.sum(layers * gaps, axis=-1)
+        size = law.probs.shape[-1]
+        # An accelerator gains nothing from the long unrolled form, and takes minutes to compile it.
+        if LARGEST_NETWORK < size <= self._longest_pass and jax.default_backend() == "cpu":
+            return _one_pass(self, law)
+        value: Array = (_unrolled if size <= LARGEST_NETWORK else _in_arrays)(self, law)
+        return value
 
     @staticmethod
     def from_function(g: Callable[[Array], Array]) -> "Distortion":
@@ -98,6 +105,7 @@ class Expectation(Distortion):
     """The mean, ``g(u) = u``: risk-neutral."""
 
     name: ClassVar[str] = "expectation"
+    _longest_pass: ClassVar[int] = 64
 
     def g(self, u: Array) -> Array:
         """``u``."""
@@ -119,6 +127,7 @@ class CVaR(Distortion):
     """
 
     name: ClassVar[str] = "cvar"
+    _longest_pass: ClassVar[int] = 64
     alpha: Parameter
 
     def __check_init__(self) -> None:
@@ -261,6 +270,46 @@ class CPW(_TailDistortion):
         """``u^eta / (u^eta + (1-u)^eta)^(1/eta)``."""
         low, high = self.eta * log_cdf(u, s), self.eta * log_survival(u, s)
         return _pin_ends(u, s, jnp.exp(low - jnp.logaddexp(low, high) / self.eta))
+
+
+def _in_arrays(measure: Distortion, law: CategoricalReturn) -> Float[Array, "..."]:
+    """The layer form through arrays of F and 1 - F."""
+    cdf, survival = cumulative(law.probs)
+    layers = measure.distort(cdf[..., :-1], survival[..., :-1])
+    gaps = jnp.broadcast_to(jnp.diff(law.atoms, axis=-1), layers.shape)
+    # The top layer has g(1) = 1; the last probability enters here only with its NaN.
+    top = law.values[..., -1] + 0 * cdf[..., -1]
+    return top - jnp.sum(layers * gaps, axis=-1)
+
+
+@jax.jit
+def _unrolled(measure: Distortion, law: CategoricalReturn) -> Float[Array, "..."]:
+    """The layer form atom by atom, which XLA compiles to one pass over the law, in registers."""
+    atoms, probs = jnp.unstack(law.atoms, axis=-1), jnp.unstack(law.probs, axis=-1)
+    cdf, survival = running_sums(probs), running_sums(probs[::-1])[::-1]
+    layers = [
+        measure.distort(jnp.clip(u, 0.0, 1.0), jnp.clip(s, 0.0, 1.0))
+        for u, s in zip(cdf[:-1], survival[1:], strict=True)
+    ]
+    widths = [upper - lower for lower, upper in itertools.pairwise(atoms)]
+    # The top layer has g(1) = 1; the last probability enters here only with its NaN.
+    top = atoms[-1] + 0 * probs[-1]
+    sums = running_sums([layer * width for layer, width in zip(layers, widths, strict=True)])
+    return top - sums[-1] if sums else top
+
+
+@jax.custom_jvp
+def _one_pass(measure: Distortion, law: CategoricalReturn) -> Float[Array, "..."]:
+    """`_unrolled`, but differentiated through arrays: the derivative of a long unrolled loop is slow."""
+    value: Array = _unrolled(measure, law)
+    return value
+
+
+@_one_pass.defjvp
+def _one_pass_jvp(
+    primals: tuple[Distortion, CategoricalReturn], tangents: tuple[Distortion, CategoricalReturn]
+) -> tuple[Array, Array]:
+    return jax.jvp(_in_arrays, primals, tangents)
 
 
 def _pin_ends(u: Array, s: Array, inside: Array) -> Array:
