@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from scipy.special import betaincinv  # type: ignore[import-untyped]
+from scipy.special import betaincinv
 
 from sentinel_rl.returns import CategoricalReturn, GaussianMixture
 from sentinel_rl.risk import CVaR

@@ -10,7 +10,7 @@ from jaxtyping import Array
 from matplotlib.axes import Axes
 from matplotlib.ticker import NullLocator
 from rich.table import Table
-from scipy.special import betaincinv  # type: ignore[import-untyped]
+from scipy.special import betaincinv
 
 from sentinel_rl.cli import figures
 from sentinel_rl.cli.console import progress_bar, results
