@@ -23,7 +23,7 @@ def demo(
     **Examples**
 
     - `sentinel demo`
-    - `sentinel demo --risk --out /tmp/demo`
+    - `sentinel demo --risk --out pictures`
     """
     from sentinel_rl.cli import demo, demo_agent
 
