@@ -11,6 +11,8 @@ from scipy import special, stats
 
 from sentinel_rl.belief import ftrl_losses, ftrl_weights
 
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
 DIVERGENCES = ["marginal_to_member", "member_to_marginal"]
 PREFERENCES = ["consensus", "outliers"]
 K, N = 3, 4

@@ -9,6 +9,8 @@ from sentinel_rl.risk import CPW, BestCase, Entropic, Expectation, MeanStd, Mean
 from tests.risk.strategies import ANY_COHERENT, coherent, masses, returns
 from tests.risk.zoo import INCOHERENT, risks
 
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
 # Besides the drawn ones, which are coherent whatever their parameter.
 FIXED = [Expectation(), WorstCase(), *INCOHERENT]
 

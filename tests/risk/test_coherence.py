@@ -18,6 +18,8 @@ from sentinel_rl.risk import (
 )
 from tests.risk.zoo import COHERENT, INCOHERENT, name
 
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
 AXIOMS = {"monotone", "translation_invariant", "positively_homogeneous", "superadditive"}
 
 

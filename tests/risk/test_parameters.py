@@ -26,6 +26,8 @@ from sentinel_rl.risk import (
 from tests.risk.strategies import masses, returns
 from tests.risk.zoo import risks
 
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
 
 def tolerance(x):
     return 1e-9 * (1 + np.abs(x).max())

@@ -25,6 +25,8 @@ from sentinel_rl.risk import (
 )
 from tests.risk.zoo import MEASURES, risks
 
+pytestmark = pytest.mark.usefixtures("quick_compile")
+
 RNG = np.random.default_rng(5)
 ATOMS = np.sort(RNG.normal(size=7))
 PROBS = RNG.dirichlet(np.full(7, 0.7), (2, 3))
