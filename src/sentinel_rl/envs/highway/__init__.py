@@ -1,0 +1,7 @@
+"""The highway of highway-env in JAX: the same road, drivers, collisions, rewards and observations, step by step."""
+
+from sentinel_rl.envs.highway.env import Highway
+from sentinel_rl.envs.highway.original import from_highway_env
+from sentinel_rl.envs.highway.state import HighwayState
+
+__all__ = ["Highway", "HighwayState", "from_highway_env"]
