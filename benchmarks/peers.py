@@ -18,7 +18,8 @@ import jax
 
 from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
-from sentinel_rl.runners.host import GymnasiumWorld, HostRun
+from sentinel_rl.runners.host import HostRun
+from sentinel_rl.runners.host_worlds import GymnasiumWorld
 from sentinel_rl.runners.population import use_all_cores
 from sentinel_rl.runners.schedule import Plan
 from sentinel_rl.runners.train import Training, train

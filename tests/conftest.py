@@ -1,5 +1,12 @@
 """What holds for every test: checked shapes, no silent broadcasting, repeatable examples, both precisions."""
 
+import os
+from pathlib import Path
+
+# All processes of the tests, and those they start, share what they compile. JAX reads this when it is imported.
+os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compiled"))
+os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+
 import jax
 import jaxtyping
 import matplotlib as mpl

@@ -300,10 +300,15 @@ def test_environments_that_cannot_be_used_are_refused(env: Any, message: str):
         tiny(env, v_min=0.0, v_max=1.0)
 
 
-def test_vectors_of_environments_are_refused():
-    envs = gymnasium.make_vec("sentinel/CartPole-v1", num_envs=2)
-    with pytest.raises(UsageError, match="vector of environments"):
-        tiny(envs)
+def test_vectors_of_environments():
+    """Two environments, one agent; the steps asked for are made although they are odd."""
+    agent = tiny(gymnasium.make_vec("CartPole-v1", num_envs=2), reward_range=(1.0, 1.0))
+    seen = []
+    agent.learn(STEPS + 1, callback=lambda local, _: seen.append((local["rewards"].shape, len(local["infos"]))))
+    assert agent.num_timesteps == STEPS + 1
+    assert set(seen) == {((2,), 2)}
+    assert agent.get_env().num_envs == 2
+    assert agent.predict(np.zeros((2, 4)))[0].shape == (2,)
 
 
 def test_nan_stops_with_its_place():

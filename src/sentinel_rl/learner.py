@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 import warnings
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +16,7 @@ from gymnasium import spaces
 
 from sentinel_rl.agents.options import OPTIONS, make_sentinel, require_known
 from sentinel_rl.agents.sentinel import SentinelAgent, SentinelState
+from sentinel_rl.compilation import use_compilation_cache
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
 from sentinel_rl.explanation import Explanation, explain
@@ -24,18 +25,16 @@ from sentinel_rl.runners.archive import load_archive, read_archive_manifest, sav
 from sentinel_rl.runners.callbacks import Callbacks, seen_locals
 from sentinel_rl.runners.course import COURSE_OPTIONS, make_plan
 from sentinel_rl.runners.episodes import EpisodeLog
-from sentinel_rl.runners.host import GymnasiumWorld, HostRun, JaxWorld
+from sentinel_rl.runners.host import HostRun
+from sentinel_rl.runners.host_train import train_on_host
 from sentinel_rl.runners.logger import Logger
 from sentinel_rl.runners.progress import progress_bar as showing
 from sentinel_rl.runners.schedule import Plan
-from sentinel_rl.runners.train import Progress, Training, train
-from sentinel_rl.runners.watch import REPORT_OPTIONS, Reports, stack_metrics, state_of
-from sentinel_rl.runners.worlds import Alone, Place, WorldLike, find_place, require_sizes
+from sentinel_rl.runners.train import Training, train
+from sentinel_rl.runners.watch import REPORT_OPTIONS, Reports, looking, state_of
+from sentinel_rl.runners.worlds import Alone, Place, WorldLike, find_place, host_world, require_sizes
 
 __all__ = ["Sentinel", "make_plan"]
-
-# Steps between two looks at a run that is driven from Python.
-_LOOK_EVERY = 2_000
 
 
 class Sentinel:
@@ -43,8 +42,9 @@ class Sentinel:
 
     Args:
         policy: ``"MlpPolicy"``, for the sake of habit.
-        env: a Gymnasium name or environment with a Box observation and Discrete actions, or a JAX environment. A name
-            that has a JAX twin trains on the twin, compiled whole. An `EnvSpec` makes an agent that cannot learn.
+        env: a Gymnasium name or environment with a Box observation and Discrete actions, a vector of such
+            (``gymnasium.make_vec``), or a JAX environment. A name that has a JAX twin trains on the twin, compiled
+            whole. An `EnvSpec` makes an agent that cannot learn.
         seed: of all random numbers.
         tensorboard_log: folder for TensorBoard's scalars; needs the package tensorboardX.
         monitor_dir: folder for ``monitor.csv``, the episodes of training in SB3's format.
@@ -79,6 +79,7 @@ class Sentinel:
             raise UsageError(f"unknown policy {policy!r}: 'MlpPolicy' is the one there is")
         require_known(options, (*OPTIONS, *COURSE_OPTIONS), (*REPORT_OPTIONS, "seed"))
         self.seed, self.options, self.place = seed, options, find_place(env)
+        use_compilation_cache()
         self.reports = Reports(tensorboard_log, monitor_dir, strict_support, verbose)
         self.agent = _make_agent(self.spec, options)
         if self.agent.k == 1 and not isinstance(self.agent.epistemic, Expectation):
@@ -103,7 +104,7 @@ class Sentinel:
         if self.num_timesteps:
             warnings.warn("learn() starts anew: what was learnt before is given up", SentinelWarning, stacklevel=2)
         callbacks = Callbacks(callback, self)
-        if callbacks or isinstance(self.place.env, gymnasium.Env):
+        if callbacks or self.place.stepped_from_python:
             self._learn_step_by_step(plan, callbacks, progress_bar)
         else:
             self.state = self._train_many(plan, [self.seed], progress_bar)[0]
@@ -113,7 +114,7 @@ class Sentinel:
     def learn_many(self, total_timesteps: int, seeds: Iterable[int], progress_bar: bool = False) -> "list[Sentinel]":
         """Train one agent per seed, all at once on a JAX environment; this agent stays as it is."""
         seeds = list(seeds)
-        if isinstance(self.place.env, gymnasium.Env) or not seeds:
+        if self.place.stepped_from_python or not seeds:
             raise UsageError(f"learn_many needs seeds and an environment in JAX, got {seeds} and {self.spec.name}")
         plan = self._plan(total_timesteps)
         states = self._train_many(plan, seeds, progress_bar)
@@ -209,9 +210,10 @@ class Sentinel:
         """What the agent can do."""
         return self.place.action_space
 
-    def get_env(self) -> "gymnasium.Env[Any, Any] | None":
-        """The environment with Gymnasium's face, or None."""
-        return None if self.place.gymnasium is None else Alone(self.place.gymnasium)
+    def get_env(self) -> Any:
+        """The environment with Gymnasium's face, or the vector of them, or None."""
+        env = self.place.gymnasium
+        return Alone(env) if isinstance(env, gymnasium.Env) else env
 
     def get_vec_normalize_env(self) -> None:
         """None: observations are not normalised. SB3's callbacks ask."""
@@ -236,41 +238,31 @@ class Sentinel:
             showing(plan.steps, len(seeds), shown) as show,
         ):
             self.logger = watches[0].logger
-
-            def report(progress: Progress) -> None:
-                show(progress)
-                for run, watch in enumerate(watches):
-                    metrics = {name: values[run] for name, values in progress.metrics.items()}
-                    watch(progress.t, metrics, partial(state_of, training.groups, run))
-
-            train(training, report=report)
+            train(training, report=looking(show, watches, partial(state_of, training.groups)))
+        for run, failure in training.failures.items():
+            warnings.warn(f"the agent of seed {seeds[run]} is of no use: {failure}", SentinelWarning, stacklevel=4)
         return training.agent_states()
 
     def _learn_step_by_step(self, plan: Plan, callbacks: Callbacks, shown: bool) -> None:
-        gym = isinstance(self.place.env, gymnasium.Env)
-        world = GymnasiumWorld(self.place.env, self.seed) if gym else JaxWorld(self.place.env)
-        run, log = HostRun(self.agent, world, plan, self.seed), EpisodeLog()
-        self.state, self.num_timesteps, proceed = run.state, 0, True
-        updates: list[Mapping[str, Any]] = []
+        run, log = HostRun(self.agent, host_world(self.place, self.seed), plan, self.seed), EpisodeLog()
+        self.state, self.num_timesteps = run.state, 0
+
+        def after_step(happened: Any, actions: np.ndarray, metrics: list[Any], ended: Sequence[Any]) -> bool:
+            self.state, self.num_timesteps = run.state, run.t
+            seen = seen_locals(self, happened, actions + self.place.first_action, ended)
+            return callbacks.step(seen, updated=bool(metrics))
+
         with (
-            self.reports.watching(self.agent, self.spec.name, [self.seed], [log]) as [watch],
+            self.reports.watching(self.agent, self.spec.name, [self.seed], [log]) as watches,
             showing(plan.steps, shown=shown) as show,
         ):
-            self.logger = watch.logger
+            self.logger = watches[0].logger
             callbacks.start({"self": self, "total_timesteps": plan.steps})
-            while proceed and run.t < plan.steps:
-                happened, action, metrics = run.step()
+            look = looking(show, watches, lambda _: run.state)
+            try:
+                train_on_host(run, log, look, after_step if callbacks else None)
+            finally:
                 self.state, self.num_timesteps = run.state, run.t
-                episodes = log.extend(*(np.array([value]) for value in happened[1:4]))
-                updates += [] if metrics is None else [metrics]
-                if callbacks:
-                    seen = seen_locals(self, happened, action + self.place.first_action, episodes)
-                    proceed = callbacks.step(seen, updated=metrics is not None)
-                if run.t % _LOOK_EVERY == 0 or run.t == plan.steps or not proceed:
-                    measured = stack_metrics(updates)
-                    updates.clear()
-                    show(Progress(run.t, [log], measured))
-                    watch(run.t, measured, lambda: run.state)
             callbacks.end()
 
     def _copy(self, **changes: Any) -> "Sentinel":

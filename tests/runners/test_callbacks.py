@@ -8,7 +8,7 @@ import pytest
 from sentinel_rl.errors import UsageError
 from sentinel_rl.runners.callbacks import Callbacks, seen_locals
 from sentinel_rl.runners.episodes import Episode
-from sentinel_rl.runners.host import HostStep
+from sentinel_rl.runners.host_worlds import HostStep
 
 
 class Recorder:
@@ -71,13 +71,15 @@ def test_none_is_no_callback_and_other_things_are_refused():
     ("terminated", "truncated", "cut"), [(True, False, False), (True, True, False), (False, True, True)]
 )
 def test_a_step_is_seen_under_the_names_of_sb3(terminated: bool, truncated: bool, cut: bool):
-    last, fresh = np.ones(2, np.float32), np.zeros(2, np.float32)
-    happened = HostStep(last, 0.5, terminated, truncated, fresh)
-    seen = seen_locals("model", happened, 3, [Episode(7.0, 4, terminated, 0.25)])
-    assert (seen["self"], seen["actions"].tolist(), seen["rewards"].tolist()) == ("model", [3], [0.5])
-    assert seen["dones"].tolist() == [True]
-    assert seen["new_obs"].tolist() == [[0.0, 0.0]]
-    (info,) = seen["infos"]
-    assert info["episode"] == {"r": 7.0, "l": 4, "t": 0.25}
-    assert info["TimeLimit.truncated"] is cut
-    assert info["terminal_observation"] is last
+    last, fresh = np.ones((2, 2), np.float32), np.zeros((2, 2), np.float32)
+    ends = np.array([False, terminated]), np.array([False, truncated])
+    happened = HostStep(last, np.array([0.25, 0.5], np.float32), *ends, fresh, np.array([True, True]))
+    seen = seen_locals("model", happened, np.array([3, 4]), [None, Episode(7.0, 4, terminated, 0.25)])
+    assert (seen["self"], seen["actions"].tolist(), seen["rewards"].tolist()) == ("model", [3, 4], [0.25, 0.5])
+    assert seen["dones"].tolist() == [False, True]
+    assert seen["new_obs"].tolist() == [[0.0, 0.0]] * 2
+    running, ended = seen["infos"]
+    assert running == {"TimeLimit.truncated": False}
+    assert ended["episode"] == {"r": 7.0, "l": 4, "t": 0.25}
+    assert ended["TimeLimit.truncated"] is cut
+    assert ended["terminal_observation"].tolist() == [1.0, 1.0]

@@ -20,7 +20,7 @@ class Balance(eqx.Module):
 
     sign: float
 
-    def act(self, state, obs, epsilon, key):
+    def greedy(self, state, obs, key):
         return (self.sign * (obs[2] + obs[3]) > 0).astype(jnp.int32)
 
 
@@ -43,7 +43,7 @@ def loop(env, agent, index, seed, gamma):
     rewards, ended, terminated = [], False, False
     while not ended:
         _, step_key = jax.random.split(jax.random.fold_in(run_key, len(rewards)))
-        state, after = env.step(state, agent.act(None, obs, 0.0, None), step_key)
+        state, after = env.step(state, agent.greedy(None, obs, None), step_key)
         obs, terminated = after.obs, bool(after.terminated)
         rewards.append(float(after.reward))
         ended = terminated or bool(after.truncated)
@@ -72,7 +72,7 @@ def test_an_episode_does_not_depend_on_how_many_there_are():
 
 def test_gymnasium_gives_the_same_kind_of_episodes():
     env, agent = gymnasium.make("CartPole-v1", max_episode_steps=30), Balance(1.0)
-    played = evaluate_gymnasium(env, lambda obs: int(agent.act(None, obs, 0.0, None)), 2, seed=0, gamma=0.5)
+    played = evaluate_gymnasium(env, lambda obs: int(agent.greedy(None, obs, None)), 2, seed=0, gamma=0.5)
     np.testing.assert_array_equal(played.length, [30, 30])
     np.testing.assert_allclose(played.discounted, 2.0, rtol=1e-6)
     assert not played.terminated.any()

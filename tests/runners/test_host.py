@@ -10,11 +10,13 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 from gymnasium import spaces
+from gymnasium.vector import AutoresetMode
 
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import NumericalError, UsageError
 from sentinel_rl.replay import Replay, Transition, init_replay
-from sentinel_rl.runners.host import GymnasiumWorld, HostRun, HostStep, JaxWorld, spec_of
+from sentinel_rl.runners.host import HostRun
+from sentinel_rl.runners.host_worlds import GymnasiumWorld, HostStep, JaxWorld, VectorWorld, spec_of
 from sentinel_rl.runners.schedule import Every, Plan
 from tests.runners.pole import AGENT, ENV, PLAN, bit_equal, whole_run
 
@@ -33,6 +35,12 @@ class Keeper(eqx.Module):
 
     def learn(self, state: Replay, update: jax.Array, key: jax.Array) -> tuple[Replay, dict[str, jax.Array]]:
         return state, {"update": update.astype(jnp.float32)}
+
+    def greedy(self, state: Replay, obs: jax.Array, key: jax.Array) -> jax.Array:
+        return jnp.zeros((), jnp.int32)
+
+    def account(self, state: Replay, obs: jax.Array) -> Any:
+        raise NotImplementedError
 
 
 class Scripted(gymnasium.Env):
@@ -63,7 +71,7 @@ class Scripted(gymnasium.Env):
 
 
 @functools.cache
-def on_jax() -> tuple[HostRun, list[tuple[HostStep, int, Any]]]:
+def on_jax() -> tuple[HostRun, list[tuple[HostStep, np.ndarray, Any]]]:
     run = HostRun(AGENT, JaxWorld(ENV), PLAN, seed=0)
     return run, [run.step() for _ in range(PLAN.steps)]
 
@@ -71,31 +79,31 @@ def on_jax() -> tuple[HostRun, list[tuple[HostStep, int, Any]]]:
 def test_the_trace_is_that_of_the_fused_runner():
     _, steps = on_jax()
     _, trace, _ = whole_run(0)
-    assert [action for _, action, _ in steps] == trace.action.tolist()
-    assert [step.terminated for step, _, _ in steps] == trace.terminated.tolist()
-    assert [step.truncated for step, _, _ in steps] == trace.truncated.tolist()
-    assert [step.reward for step, _, _ in steps] == trace.reward.tolist()
+    assert [action for _, [action], _ in steps] == trace.action.tolist()
+    assert [step.terminated[0] for step, _, _ in steps] == trace.terminated.tolist()
+    assert [step.truncated[0] for step, _, _ in steps] == trace.truncated.tolist()
+    assert [step.reward[0] for step, _, _ in steps] == trace.reward.tolist()
 
 
 def test_what_is_learned_is_bit_equal_to_the_fused_runner_s():
     run, steps = on_jax()
     expected, _, metrics = whole_run(0)
     assert bit_equal(run.state, expected.agent)
-    assert np.array_equal(run.obs, expected.obs)
-    assert [t + 1 for t, (_, _, made) in enumerate(steps) if made is not None] == PLAN.learn_times.tolist()
-    losses = [made["loss"] for _, _, made in steps if made is not None]
+    assert np.array_equal(run.obs[0], expected.obs)
+    assert [t + 1 for t, (_, _, made) in enumerate(steps) if made] == PLAN.learn_times.tolist()
+    losses = [made["loss"] for _, _, updates in steps for made in updates]
     np.testing.assert_array_equal(losses, metrics["loss"][1:])
 
 
 def episodes(seed: int, count: int, first: int = 0) -> list[list[np.ndarray]]:
     """The observations of some episodes of Gymnasium's CartPole with alternating actions."""
     world = GymnasiumWorld(gymnasium.make("CartPole-v1"), seed, first)
-    seen = [[world.start()]]
+    seen = [[world.start()[0]]]
     while len(seen) <= count:
-        step = world.step(len(seen[-1]) % 2, 0)
-        seen[-1].append(step.successor)
-        if step.terminated or step.truncated:
-            seen.append([step.obs])
+        step = world.step(np.array([len(seen[-1]) % 2]), 0)
+        seen[-1].append(step.successor[0])
+        if step.terminated[0] or step.truncated[0]:
+            seen.append([step.obs[0]])
     return seen[:count]
 
 
@@ -119,8 +127,8 @@ def test_a_run_on_a_gymnasium_environment():
     run = HostRun(Keeper(), world, Plan(steps=10, learn=Every(4), warmup=4), seed=0)
     steps = [run.step() for _ in range(10)]
     assert world.env.taken == [1] * 10, "actions count from 1 in this space"
-    assert [action for _, action, _ in steps] == [0] * 10
-    assert [made and float(made["update"]) for _, _, made in steps] == [None] * 7 + [1.0] + [None] * 2
+    assert [action for _, [action], _ in steps] == [0] * 10
+    assert [[float(made["update"]) for made in updates] for _, _, updates in steps] == [[]] * 7 + [[1.0]] + [[]] * 2
     rows = np.asarray(run.state.rows)[:10]
     np.testing.assert_allclose(rows[:4, 0], [0, 0.1, 0.2, 1.0], atol=1e-6)
     np.testing.assert_allclose(rows[:4, 2], [0.1, 0.2, 0.3, 1.1], atol=1e-6)
@@ -180,3 +188,65 @@ def test_what_cannot_be_used_says_what_to_do(options: dict[str, Any], message: s
 )
 def test_the_advice_helps(observation: spaces.Space):
     spec_of(gymnasium.wrappers.FlattenObservation(Scripted(observation=observation)))
+
+
+class Counting(gymnasium.Env):
+    """Episodes of ``length`` steps that show ``(environment, step)`` and pay 1."""
+
+    observation_space, action_space = spaces.Box(-np.inf, np.inf, (2,)), spaces.Discrete(2, start=1)
+
+    def __init__(self, number: int, length: int):
+        self.number, self.length = number, length
+
+    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
+        super().reset(seed=seed)
+        self.taken = 0
+        return self._seen(), {}
+
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+        assert self.action_space.contains(int(action))
+        self.taken += 1
+        return self._seen(), 1.0, self.taken == self.length, False, {}
+
+    def _seen(self) -> np.ndarray:
+        return np.array([self.number, self.taken], np.float32)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_a_vector_of_environments_in_every_mode_of_starting_anew(mode: AutoresetMode):
+    makers = [functools.partial(Counting, number, length) for number, length in [(0, 2), (1, 3), (2, 3)]]
+    world = VectorWorld(gymnasium.vector.SyncVectorEnv(makers, autoreset_mode=mode), seed=0)
+    run = HostRun(Keeper(), world, Plan(steps=20, learn=Every(4), warmup=4), seed=0)
+    updates = []
+    while run.t < 20:
+        _, actions, made = run.step()
+        assert actions.shape == (3,)
+        updates += [float(metrics["update"]) for metrics in made]
+    assert run.t == 20, "no more and no less, although 20 is no multiple of 3"
+    assert updates == [1.0, 2.0, 3.0, 4.0], "after 8, 12, 16 and 20 steps"
+    rows = np.asarray(run.state.rows)[:20]
+    number, before, after, terminated = rows[:, 0], rows[:, 1], rows[:, 3], rows[:, 6]
+    assert np.array_equal(rows[:, 2], number), "a transition stays in its environment"
+    np.testing.assert_array_equal(after, before + 1, "the true successor, never the start of the next episode")
+    np.testing.assert_array_equal(terminated, after == np.where(number == 0, 2, 3))
+    assert int(run.state.count[0]) == 20
+    assert min(np.bincount(number.astype(int))) >= 6
+
+
+def test_an_agent_learns_in_a_vector_of_environments():
+    run = HostRun(AGENT, VectorWorld(gymnasium.make_vec("sentinel/CartPole-v1", num_envs=2), seed=3), PLAN, seed=3)
+    losses = []
+    while run.t < PLAN.steps:
+        losses += [float(made["loss"]) for made in run.step()[2]]
+    assert run.t == PLAN.steps
+    assert len(losses) == PLAN.learn_times.size
+    assert np.isfinite(losses).all()
+
+
+def test_not_finite_in_a_vector_names_the_environment():
+    makers = [functools.partial(Scripted, wrong={}), functools.partial(Scripted, wrong={(0, 2): np.nan})]
+    world = VectorWorld(gymnasium.vector.SyncVectorEnv(makers), seed=5)
+    world.start()
+    world.step(np.zeros(2, int), 0)
+    with pytest.raises(NumericalError, match=r"holds nan at index 1 \(environment 1, step 2, seed 5\)"):
+        world.step(np.zeros(2, int), 2)

@@ -9,21 +9,23 @@ from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.errors import NumericalError, SentinelWarning, Stopped, StorageError
 from sentinel_rl.runners import checkpoint
+from sentinel_rl.runners.chunks import chunked
+from sentinel_rl.runners.episodes import monitor_file
 from sentinel_rl.runners.folder import open_run
 from sentinel_rl.runners.schedule import Every, Plan, Triangular
 from sentinel_rl.runners.signals import Stopper
 from sentinel_rl.runners.steps import saved
-from sentinel_rl.runners.train import Training, chunked, load_into, monitor_file, train
+from sentinel_rl.runners.train import Training, load_into, train
 from tests.runners.trees import assert_same
 
 ENV = CartPole()
 PLAN = Plan(240, Every(20), warmup=20)
 SEEDS = [4, 9]
+SMALL = {"k": 2, "hidden": (4,), "capacity": 100, "samples": 8, "batch": 4}
 
 
 def begin(plan=PLAN, seeds=SEEDS, **options):
-    chosen = {"k": 2, "hidden": (4,), "capacity": 100, "samples": 8, "batch": 4} | options
-    return Training([make_sentinel(ENV.spec, **chosen)] * len(seeds), ENV, plan, seeds)
+    return Training([make_sentinel(ENV.spec, **SMALL | options)] * len(seeds), ENV, plan, seeds)
 
 
 @pytest.fixture(scope="module")
@@ -140,6 +142,23 @@ def test_a_loss_that_is_not_finite_stops_the_run_and_keeps_the_checkpoint(tmp_pa
     assert saved(tmp_path / "checkpoints")[-1].step == 80
 
 
+def one_of_them_ill():
+    rates = (float("inf"), make_sentinel(ENV.spec, **SMALL).learning_rate)
+    return Training([make_sentinel(ENV.spec, **SMALL, learning_rate=rate) for rate in rates], ENV, PLAN, SEEDS)
+
+
+def test_a_run_that_fails_does_not_stop_the_others(tmp_path, whole):
+    training = one_of_them_ill()
+    with open_run(tmp_path, {"seeds": SEEDS}) as folder, pytest.warns(SentinelWarning, match="seed 4: .*others go on"):
+        train(training, folder, save_every=80)
+    assert list(training.failures) == [0]
+    assert np.isfinite(jax.tree.leaves(training.agent_states()[1].online)[0]).all()
+    assert [e[:3] for e in training.logs[1].episodes] == [e[:3] for e in whole.logs[1].episodes]
+    again = one_of_them_ill()
+    load_into(again, saved(tmp_path / "checkpoints")[-1].folder)
+    assert again.failures == {0: "seed 4 had failed before step 240"}, "it is known after a resume"
+
+
 class Sick(CartPole):
     """A world that shows NaN after some steps, or pays it."""
 
@@ -154,7 +173,7 @@ class Sick(CartPole):
 
 @pytest.mark.parametrize(("pays", "words"), [(True, "reward nan at step 6 of seed 4"), (False, "observation nan")])
 def test_a_sick_world_stops_the_run(pays, words):
-    agent = make_sentinel(ENV.spec, k=2, hidden=(4,), capacity=100, samples=8, batch=4)
+    agent = make_sentinel(ENV.spec, **SMALL)
     training = Training([agent], Sick(pays=pays), Plan(8, Every(20), warmup=20), [4])
     with pytest.raises(NumericalError, match=words):
         train(training)

@@ -34,8 +34,12 @@ def build() -> typer.Typer:
     app.command()(commands.demo)
     app.command()(run_commands.train)
     app.command("eval")(run_commands.evaluate)
-    for command in (run_commands.assess, run_commands.verify, run_commands.frontier, commands.risk, commands.doctor):
-        app.command()(command)
+    app.command()(run_commands.assess)
+    app.command()(run_commands.verify)
+    app.command()(run_commands.frontier)
+    app.command()(commands.risk)
+    app.command()(commands.doctor)
+    app.command()(commands.cache)
     for plugin in plugins():
         plugin.add_to(app)
     return app

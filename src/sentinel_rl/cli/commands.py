@@ -1,7 +1,7 @@
 """The library's own sub-commands: what they take. The work is imported only when one of them runs."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -52,6 +52,26 @@ def risk(
     from sentinel_rl.cli.table import run
 
     run(measure, file)
+
+
+def cache(
+    action: Annotated[
+        Literal["show", "clear"], typer.Argument(metavar="show|clear", help="Look at it, or remove all of it.")
+    ] = "show",
+) -> None:
+    """Show or clear the compiled programs that are kept between processes, in a folder of yours.
+
+    Training and evaluating start faster the second time. The environment variable SENTINEL_COMPILATION_CACHE=off
+    switches it off; JAX's own JAX_COMPILATION_CACHE_DIR, where set, is respected and never cleared.
+
+    **Examples**
+
+    - `sentinel cache`
+    - `sentinel cache clear`
+    """
+    from sentinel_rl.cli.cache import run
+
+    run(action)
 
 
 def doctor() -> None:

@@ -10,6 +10,7 @@ from rich.table import Table
 from sentinel_rl._version import __version__
 from sentinel_rl.cli.console import results
 from sentinel_rl.cli.plugins import GROUP
+from sentinel_rl.compilation import use_compilation_cache
 
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy", "scipy", "gymnasium", "matplotlib", "rich", "typer")
 
@@ -29,6 +30,7 @@ def facts() -> list[tuple[str, str]]:
         ("Python", f"{platform.python_version()} on {platform.system()} {platform.machine()}"),
         *((package, _version(package)) for package in PACKAGES),
         ("devices", ", ".join(f"{device.device_kind} ({device.platform})" for device in jax.devices())),
+        ("compiled programs", str(use_compilation_cache() or "not kept")),
         ("default float", f"{jnp.result_type(float)} (NumPy arrays keep their own)"),
         ("added commands", ", ".join(sorted({entry.name for entry in entry_points(group=GROUP)})) or "none"),
     ]

@@ -25,10 +25,17 @@ def train(
     save_every: Annotated[int, typer.Option(min=1, help="Steps between two checkpoints.")] = 20_000,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run is.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No bar and no table.")] = False,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard's scalars (needs tensorboardX).")
+    ] = None,
+    strict_support: Annotated[
+        bool, typer.Option("--strict-support", help="Stop where returns do not fit into the support.")
+    ] = False,
 ) -> None:
     """Train SENTINEL, one run per seed; the same command resumes a run that was interrupted.
 
-    Ctrl-C saves and stops (exit code 75). The folder gets checkpoints, the episodes of every seed and, at the end, its
+    Ctrl-C saves and stops (exit code 75); a run in which a number is not finite fails alone (exit code 5, or 4 where it
+    was the only one). The folder gets checkpoints, the episodes of every seed and, at the end, its
     policy.
 
     **Examples**
@@ -38,11 +45,12 @@ def train(
     - `sentinel train --env CartPole-v1 --set batch=64 --set hidden=64,64 --out runs/wide`
     """
     from sentinel_rl.cli.options import parse_seeds, parse_settings
-    from sentinel_rl.cli.training import configuration_of, run
+    from sentinel_rl.cli.training import Habits, configuration_of, run
 
     named: dict[str, Any] = {"k": k, "aleatory": aleatory, "epistemic": epistemic, "lam": lam}
     options = named | {"preset": preset, "gamma": gamma} | parse_settings(settings or [])
-    run(configuration_of(env, steps, parse_seeds(seeds), options), out, save_every, overwrite, quiet)
+    habits = Habits(save_every, quiet, tensorboard, strict_support)
+    run(configuration_of(env, steps, parse_seeds(seeds), options), out, overwrite, habits)
 
 
 def evaluate(

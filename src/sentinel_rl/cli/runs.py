@@ -5,8 +5,6 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-import gymnasium
-
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import SentinelWarning, UsageError
 from sentinel_rl.learner import Sentinel
@@ -16,7 +14,15 @@ from sentinel_rl.runners.schedule import Plan
 from sentinel_rl.runners.train import Training
 
 # What `sentinel train`, `eval` and `frontier` write beside what every run folder has.
-ARTIFACTS = ("seed_*.monitor.csv", "policy_seed_*.zip", "eval.json", "eval.csv", "frontier.*", "assess.*")
+ARTIFACTS = (
+    "checkpoints/seed_*",
+    "seed_*.monitor.csv",
+    "policy_seed_*.zip",
+    "eval.json",
+    "eval.csv",
+    "frontier.*",
+    "assess.*",
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -26,15 +32,17 @@ class Run:
     Args:
         path: the folder.
         configuration: environment, steps, seeds and options, as they were saved.
+        failed: the seeds whose runs failed, known once the others are finished.
     """
 
     path: Path
     configuration: dict[str, Any]
+    failed: frozenset[int] = frozenset()
 
     @property
     def seeds(self) -> list[int]:
-        """The seeds, in order."""
-        return list(self.configuration["seeds"])
+        """The seeds whose runs did not fail, in order."""
+        return [seed for seed in self.configuration["seeds"] if seed not in self.failed]
 
     def policy_file(self, seed: int) -> Path:
         """Where the policy of a seed is."""
@@ -69,7 +77,8 @@ def read_run(path: Path) -> Run:
     found = status(path)
     if found.configuration is None or "env" not in found.configuration:
         raise UsageError(f"{path} holds no training run: give the folder that `sentinel train --out` was given")
-    return Run(path, found.configuration)
+    lines = (found.result or {}).get("seeds", [])
+    return Run(path, found.configuration, frozenset(line["seed"] for line in lines if "failed" in line))
 
 
 def make_agent(configuration: dict[str, Any]) -> Sentinel:
@@ -101,5 +110,4 @@ def make_training(agent: Sentinel, configuration: dict[str, Any]) -> Training:
 
 def jax_env(agent: Sentinel) -> Env | None:
     """The environment of an agent where it is compiled with it, None where it is stepped from Python."""
-    env = agent.place.env
-    return None if isinstance(env, gymnasium.Env) else env
+    return None if agent.place.stepped_from_python else agent.place.env

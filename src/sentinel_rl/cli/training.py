@@ -1,5 +1,9 @@
 """``sentinel train``: a run per seed, saved, resumed and stopped on request."""
 
+import dataclasses
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -8,16 +12,22 @@ from rich.table import Table
 
 from sentinel_rl.cli.console import note, results
 from sentinel_rl.cli.runs import ARTIFACTS, jax_env, make_agent, make_training, plan_of, policy_file
-from sentinel_rl.errors import Stopped
+from sentinel_rl.errors import NumericalError, PartialFailure
 from sentinel_rl.learner import Sentinel
 from sentinel_rl.runners.episodes import EpisodeLog
 from sentinel_rl.runners.folder import RunFolder, open_run
+from sentinel_rl.runners.host import HostRun
+from sentinel_rl.runners.host_train import HostKeeper, train_on_host
 from sentinel_rl.runners.population import use_all_cores
 from sentinel_rl.runners.progress import progress_bar
 from sentinel_rl.runners.signals import Stopper, catch_signals
-from sentinel_rl.runners.support_doctor import SupportDoctor
-from sentinel_rl.runners.train import Progress, monitor_file, train
-from sentinel_rl.runners.watch import state_of
+from sentinel_rl.runners.train import Progress, train
+from sentinel_rl.runners.watch import Reports, looking, state_of
+from sentinel_rl.runners.worlds import host_world
+
+# The episodes of every seed, and what went wrong by seed.
+Outcome = tuple[list[EpisodeLog], dict[int, str]]
+Attention = Callable[[Callable[[int], Any]], Callable[[Progress], None]]
 
 
 def configuration_of(env: str, steps: int, seeds: list[int], options: dict[str, Any]) -> dict[str, Any]:
@@ -25,89 +35,110 @@ def configuration_of(env: str, steps: int, seeds: list[int], options: dict[str, 
     return {"env": env, "steps": steps, "seeds": seeds, "options": options}
 
 
-def run(
-    configuration: dict[str, Any], out: Path, save_every: int = 20_000, overwrite: bool = False, quiet: bool = False
-) -> None:
+@dataclasses.dataclass(frozen=True)
+class Habits:
+    """How a run is attended; what comes out does not depend on it.
+
+    Args:
+        save_every: steps between two checkpoints.
+        quiet: no bar and no table.
+        tensorboard: folder for TensorBoard's scalars.
+        strict_support: stop where returns do not fit into the support.
+    """
+
+    save_every: int = 20_000
+    quiet: bool = False
+    tensorboard: Path | None = None
+    strict_support: bool = False
+
+    @contextmanager
+    def attending(self, agent: Sentinel, seeds: list[int], logs: list[EpisodeLog], steps: int) -> Iterator[Attention]:
+        """Watch runs and show their progress; yields a function of their states that makes the one to call."""
+        reports = Reports(self.tensorboard, strict_support=self.strict_support)
+        with (
+            reports.watching(agent.agent, agent.spec.name, seeds, logs) as watches,
+            progress_bar(steps, len(seeds), not self.quiet) as show,
+        ):
+            yield lambda state: looking(show, watches, state)
+
+
+_USUAL = Habits()
+
+
+def run(configuration: dict[str, Any], out: Path, overwrite: bool = False, habits: Habits = _USUAL) -> None:
     """Train, resuming what is there, and print the summary.
 
     Raises:
         Stopped: on Ctrl-C or SIGTERM, after saving.
+        PartialFailure: when numbers were not finite in some of the runs; the others are finished.
     """
     use_all_cores()
     agent = make_agent(configuration)
     plan_of(agent, configuration)  # says what is wrong before anything is written
     with catch_signals() as stopper, open_run(out, configuration, overwrite, ARTIFACTS) as folder:
-        compiled = jax_env(agent) is not None
-        logs = _fused(agent, folder, stopper, save_every, quiet) if compiled else _host(folder, stopper, quiet)
-        summary = {"seeds": [_line(seed, log) for seed, log in zip(configuration["seeds"], logs, strict=True)]}
-        folder.finish({"steps": configuration["steps"], **summary})
-    if not quiet:
-        results().print(_table(configuration, summary["seeds"]))
+        train_seeds = _fused if jax_env(agent) is not None else _host
+        logs, failures = train_seeds(agent, folder, stopper, habits)
+        lines = [_line(seed, log, failures) for seed, log in zip(configuration["seeds"], logs, strict=True)]
+        folder.finish({"steps": configuration["steps"], "seeds": lines})
+    if not habits.quiet:
+        results().print(_table(configuration, lines))
         results().print(f"run: {out}\nnext: sentinel eval {out}", markup=False, soft_wrap=True)
+    if failures:
+        raise PartialFailure(
+            f"{len(failures)} of {len(lines)} runs failed, the others are finished:\n" + "\n".join(failures.values())
+        )
 
 
-def _fused(agent: Sentinel, folder: RunFolder, stopper: Stopper, save_every: int, quiet: bool) -> list[EpisodeLog]:
+def _fused(agent: Sentinel, folder: RunFolder, stopper: Stopper, habits: Habits) -> Outcome:
     """All seeds at once, compiled with their environment."""
     training = make_training(agent, folder.configuration)
-    doctor = SupportDoctor(agent.agent.support, float(agent.agent.gamma))
-    with progress_bar(training.plan.steps, len(training.seeds), not quiet) as show:
-
-        def report(progress: Progress) -> None:
-            show(progress)
-            for run, clipped in enumerate(_clipped(progress)):
-                if doctor.suspects(*clipped):
-                    doctor.examine(*clipped, state_of(training.groups, run).replay, progress.t)
-
-        train(training, folder, stopper, save_every, report)
-    for seed, state in zip(training.seeds, training.agent_states(), strict=True):
-        agent.seed, agent.state, agent.num_timesteps = seed, state, training.t
-        agent.save(policy_file(folder.path, seed))
-    return training.logs
+    with habits.attending(agent, training.seeds, training.logs, training.plan.steps) as attend:
+        report = attend(partial(state_of, training.groups))
+        train(training, folder, stopper, habits.save_every, report)
+    for run, state in enumerate(training.agent_states()):
+        if run not in training.failures:
+            agent.seed, agent.state, agent.num_timesteps = training.seeds[run], state, training.t
+            agent.save(policy_file(folder.path, agent.seed))
+    return training.logs, {training.seeds[run]: failure for run, failure in training.failures.items()}
 
 
-def _clipped(progress: Progress) -> list[tuple[float, float]]:
-    """Per run, the share of the targets' mass that the chunk's updates lost at the lower and the upper edge."""
-    sides = [np.asarray(progress.metrics.get(name, np.zeros((0, 0)))) for name in ("clip_low", "clip_high")]
-    return [
-        tuple(float(np.nanmean(side)) if np.isfinite(side).any() else 0.0 for side in pair)  # type: ignore[misc]
-        for pair in zip(*sides, strict=True)
-    ]
+def _host(agent: Sentinel, folder: RunFolder, stopper: Stopper, habits: Habits) -> Outcome:
+    """One seed after the other, the environment in Python."""
+    if not habits.quiet:
+        note("this environment has no JAX form: seeds are trained one by one, and saved at the end of episodes")
+    logs, failures = [], {}
+    for seed in folder.configuration["seeds"]:
+        logs.append(EpisodeLog())
+        try:
+            _host_seed(agent, folder, seed, HostKeeper(folder, seed, habits.save_every, stopper), logs[-1], habits)
+        except NumericalError as error:
+            if len(folder.configuration["seeds"]) == 1:
+                raise
+            note(f"{error}; the other seeds go on")
+            failures[seed] = str(error)
+    return logs, failures
 
 
-def _host(folder: RunFolder, stopper: Stopper, quiet: bool) -> list[EpisodeLog]:
-    """One seed after the other, the environment in Python; what resumes is the seed, from its beginning."""
-    if not quiet:
-        note("this environment has no JAX form: seeds are trained one by one, and one that is stopped begins anew")
-    return [_host_seed(folder, seed, stopper, quiet) for seed in folder.configuration["seeds"]]
+def _host_seed(
+    agent: Sentinel, folder: RunFolder, seed: int, keeper: HostKeeper, log: EpisodeLog, habits: Habits
+) -> None:
+    if policy_file(folder.path, seed).exists():
+        log.load(keeper.monitor, folder.configuration["steps"])
+        return
+    plan = plan_of(agent, folder.configuration)
+    run = HostRun(agent.agent, host_world(agent.place, seed), plan, seed)
+    keeper.resume(run, log)
+    with habits.attending(agent, [seed], [log], plan.steps) as attend:
+        train_on_host(run, log, attend(lambda _: run.state), keeper=keeper)
+    log.save(keeper.monitor, agent.spec.name)
+    agent.seed, agent.state, agent.num_timesteps = seed, run.state, run.t
+    agent.save(policy_file(folder.path, seed))
 
 
-def _host_seed(folder: RunFolder, seed: int, stopper: Stopper, quiet: bool) -> EpisodeLog:
-    log, place = EpisodeLog(), policy_file(folder.path, seed)
-    steps, name = folder.configuration["steps"], folder.configuration["env"]
-    if place.exists():
-        log.load(monitor_file(folder.path, seed), steps)
-        return log
-
-    def watch(local: dict[str, Any], _: dict[str, Any]) -> bool:
-        cut = np.array([bool(info.get("TimeLimit.truncated", False)) for info in local["infos"]])
-        log.extend(local["rewards"], local["dones"] & ~cut, cut)
-        return not stopper.requested
-
-    agent = make_agent({**folder.configuration, "seeds": [seed]})
-    agent.learn(steps, callback=watch, progress_bar=not quiet)
-    if agent.num_timesteps < steps:
-        raise Stopped(
-            f"stopped after {agent.num_timesteps} of {steps} steps of seed {seed}: the seeds before it are saved, "
-            f"and this one will begin anew"
-        )
-    log.save(monitor_file(folder.path, seed), name)
-    agent.save(place)
-    return log
-
-
-def _line(seed: int, log: EpisodeLog) -> dict[str, Any]:
+def _line(seed: int, log: EpisodeLog, failures: Mapping[int, str]) -> dict[str, Any]:
     recent = log.recent() if log.episodes else None
-    return {"seed": seed, "episodes": len(log.episodes), "return": recent, "terminations": log.terminations}
+    line = {"seed": seed, "episodes": len(log.episodes), "return": recent, "terminations": log.terminations}
+    return line | ({"failed": failures[seed]} if seed in failures else {})
 
 
 def _table(configuration: dict[str, Any], lines: list[dict[str, Any]]) -> Table:
@@ -116,10 +147,11 @@ def _table(configuration: dict[str, Any], lines: list[dict[str, Any]]) -> Table:
         table.add_column(column, justify="right")
     for line in lines:
         recent = "none ended" if line["return"] is None else f"{line['return']:.1f}"
+        recent = "failed" if "failed" in line else recent
         table.add_row(str(line["seed"]), str(line["episodes"]), str(line["terminations"]), recent)
-    known = [line["return"] for line in lines if line["return"] is not None]
-    if len(lines) > 1 and known:
+    whole = [line for line in lines if line["return"] is not None and "failed" not in line]
+    if len(whole) > 1:
         table.add_section()
-        falls = np.mean([line["terminations"] for line in lines])
-        table.add_row(f"mean of {len(lines)}", "", f"{falls:.1f}", f"{np.mean(known):.1f}")
+        falls, recent = (np.mean([line[name] for line in whole]) for name in ("terminations", "return"))
+        table.add_row(f"mean of {len(whole)}", "", f"{falls:.1f}", f"{recent:.1f}")
     return table

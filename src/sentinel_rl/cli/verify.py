@@ -11,7 +11,8 @@ from sentinel_rl.runners.folder import CHECKPOINTS
 from sentinel_rl.runners.leaves import describe, to_host
 from sentinel_rl.runners.population import use_all_cores
 from sentinel_rl.runners.steps import saved
-from sentinel_rl.runners.train import filled_part, load_into
+from sentinel_rl.runners.train import load_into
+from sentinel_rl.runners.trim import filled_part
 
 
 def run(path: Path) -> None:

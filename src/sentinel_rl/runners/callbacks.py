@@ -7,7 +7,7 @@ import numpy as np
 
 from sentinel_rl.errors import UsageError
 from sentinel_rl.runners.episodes import Episode
-from sentinel_rl.runners.host import HostStep
+from sentinel_rl.runners.host_worlds import HostStep
 
 Locals = dict[str, Any]
 StepFunction = Callable[[Locals, Locals], Any]
@@ -48,19 +48,27 @@ class StepCallback(Protocol):
 CallbackLike = StepFunction | StepCallback | Sequence[StepFunction | StepCallback] | None
 
 
-def seen_locals(model: Any, happened: HostStep, action: int, episodes: Sequence[Episode]) -> Locals:
-    """What callbacks see of a step, under the names of SB3's loops; arrays have a leading axis of 1."""
-    info: Locals = {"TimeLimit.truncated": happened.truncated and not happened.terminated}
-    for episode in episodes:
-        info["episode"] = {"r": episode.reward, "l": episode.length, "t": episode.time}
-        info["terminal_observation"] = happened.successor
+def seen_locals(model: Any, happened: HostStep, actions: np.ndarray, ended: Sequence[Episode | None]) -> Locals:
+    """What callbacks see of a step, under the names of SB3's loops.
+
+    Args:
+        model: the agent that is trained.
+        happened: the step; its arrays have a leading axis of environments.
+        actions: as the environments count them.
+        ended: per environment the episode that ended with the step, if one did.
+    """
+    infos: list[Locals] = [{"TimeLimit.truncated": bool(cut)} for cut in happened.truncated & ~happened.terminated]
+    for info, episode, last in zip(infos, ended, happened.successor, strict=True):
+        if episode is not None:
+            info["episode"] = {"r": episode.reward, "l": episode.length, "t": episode.time}
+            info["terminal_observation"] = last
     return {
         "self": model,
-        "actions": np.array([action]),
-        "rewards": np.array([happened.reward], np.float32),
-        "dones": np.array([happened.terminated or happened.truncated]),
-        "infos": [info],
-        "new_obs": happened.obs[None],
+        "actions": actions,
+        "rewards": happened.reward,
+        "dones": happened.terminated | happened.truncated,
+        "infos": infos,
+        "new_obs": happened.obs,
     }
 
 

@@ -4,11 +4,13 @@ import csv
 import io
 import json
 import time
+import warnings
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from sentinel_rl.errors import SentinelWarning
 from sentinel_rl.runners.atomic import write_text
 
 MONITOR = "monitor.csv"
@@ -74,3 +76,20 @@ class EpisodeLog:
             if done > steps:
                 break
             self.episodes.append(Episode(float(row["r"]), int(row["l"]), row["terminated"] == "1", float(row["t"])))
+
+
+def monitor_file(folder: Path, seed: int) -> Path:
+    """Where the episodes of a seed are written; SB3's ``load_results`` finds them."""
+    return folder / f"seed_{seed}.{MONITOR}"
+
+
+def read_episodes(log: EpisodeLog, path: Path, steps: int) -> None:
+    """Read the episodes of the first `steps` steps, with a warning where they are lost."""
+    try:
+        log.load(path, steps)
+    except (OSError, ValueError, KeyError) as error:
+        warnings.warn(
+            f"the episodes before step {steps} are lost, training goes on: {path} is not readable ({error})",
+            SentinelWarning,
+            stacklevel=3,
+        )

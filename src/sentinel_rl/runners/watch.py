@@ -4,6 +4,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from sentinel_rl.runners.atomic import make_folder
 from sentinel_rl.runners.episodes import MONITOR, EpisodeLog
 from sentinel_rl.runners.logger import Logger, record_training
 from sentinel_rl.runners.support_doctor import SupportDoctor
+from sentinel_rl.runners.train import Progress
 
 
 class Watch:
@@ -86,6 +88,20 @@ class Reports:
                     log.save(folder / (MONITOR if len(seeds) == 1 else f"seed_{seed}.{MONITOR}"), env_name)
 
 
+def looking(
+    show: Callable[[Progress], None], watches: Sequence[Watch], state: Callable[[int], SentinelState]
+) -> Callable[[Progress], None]:
+    """Make a function that shows the progress of a training and lets every run be watched; `state` gives a run's."""
+
+    def look(progress: Progress) -> None:
+        show(progress)
+        for run, watch in enumerate(watches):
+            metrics = {name: values[run] for name, values in progress.metrics.items()}
+            watch(progress.t, metrics, partial(state, run))
+
+    return look
+
+
 REPORT_OPTIONS = tuple(field.name for field in dataclasses.fields(Reports))
 
 
@@ -111,11 +127,6 @@ def event_folder(parent: str | Path | None, seed: int) -> Path | None:
 
 def _numbered(path: Path) -> bool:
     return path.name.rpartition("_")[2].isdecimal()
-
-
-def stack_metrics(updates: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """The metrics of several updates, by name."""
-    return {name: np.array([float(update[name]) for update in updates]) for name in (updates[0] if updates else ())}
 
 
 def state_of(groups: Any, run: int) -> SentinelState:

@@ -6,15 +6,16 @@ from typing import Any
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from gymnasium.vector import VectorEnv
 from jaxtyping import Float
 
 from sentinel_rl.envs.gym import GymEnv
 from sentinel_rl.envs.registry import make_env
 from sentinel_rl.envs.spec import Env, EnvSpec
 from sentinel_rl.errors import IncompatibleError, UsageError
-from sentinel_rl.runners.host import spec_of
+from sentinel_rl.runners.host_worlds import GymnasiumWorld, HostEnv, JaxWorld, VectorWorld, single_spaces, spec_of
 
-WorldLike = str | gymnasium.Env[Any, Any] | Env | EnvSpec | None
+WorldLike = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | Env | EnvSpec | None
 
 
 class Alone(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -29,7 +30,7 @@ class Place:
 
     Args:
         spec: its sizes.
-        env: a JAX or Gymnasium environment, or None.
+        env: a JAX or Gymnasium environment, a vector of the latter, or None.
         obs_shape: in which users hand in an observation.
         first_action: the number of the first action, in the environment's count.
     """
@@ -40,15 +41,22 @@ class Place:
     first_action: int
 
     @property
-    def gymnasium(self) -> "gymnasium.Env[Any, Any] | None":
-        """The environment with Gymnasium's face."""
-        return self.env if self.env is None or isinstance(self.env, gymnasium.Env) else GymEnv(self.env)
+    def stepped_from_python(self) -> bool:
+        """Whether the environment is Gymnasium's, and not compiled with the agent."""
+        return isinstance(self.env, gymnasium.Env | VectorEnv)
+
+    @property
+    def gymnasium(self) -> Any:
+        """The environment or environments with Gymnasium's face, or None."""
+        return self.env if self.env is None or self.stepped_from_python else GymEnv(self.env)
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
-        """The box of the observations."""
-        env = self.gymnasium
-        return spaces.Box(-float("inf"), float("inf"), self.obs_shape) if env is None else env.observation_space
+        """The box of the observations of one environment."""
+        if self.env is None:
+            return spaces.Box(-float("inf"), float("inf"), self.obs_shape)
+        space: spaces.Space[Any] = single_spaces(self.gymnasium)[1]
+        return space
 
     @property
     def action_space(self) -> "spaces.Discrete[Any]":
@@ -87,11 +95,9 @@ def find_place(world: WorldLike) -> Place:
     env: Any = _by_name(world) if isinstance(world, str) else world
     if isinstance(env, EnvSpec):
         return Place(env, None, (env.obs_size,), 0)
-    if isinstance(env, gymnasium.Env):
-        space = env.action_space
-        return Place(spec_of(env), env, tuple(env.observation_space.shape or ()), int(getattr(space, "start", 0)))
-    if isinstance(env, gymnasium.vector.VectorEnv):
-        raise UsageError(f"{env} is a vector of environments: give one environment, or its name")
+    if isinstance(env, gymnasium.Env | VectorEnv):
+        spec, (actions, observations) = spec_of(env), single_spaces(env)
+        return Place(spec, env, tuple(observations.shape or ()), int(getattr(actions, "start", 0)))
     if not isinstance(getattr(env, "spec", None), EnvSpec):
         raise UsageError(
             f"an environment is needed to know its sizes, got {env!r}: give a name or a Gymnasium environment"
@@ -114,3 +120,10 @@ def require_sizes(asked: EnvSpec, saved: EnvSpec, where: str) -> None:
             f"{where} was trained on {saved.name} ({saved.obs_size} numbers, {saved.num_actions} actions), but "
             f"{asked.name} has {asked.obs_size} and {asked.num_actions}: give the environment it was trained on"
         )
+
+
+def host_world(place: Place, seed: int) -> HostEnv:
+    """The environment of a place, to be stepped from Python."""
+    if isinstance(place.env, VectorEnv):
+        return VectorWorld(place.env, seed)
+    return GymnasiumWorld(place.env, seed) if place.stepped_from_python else JaxWorld(place.env)
