@@ -1,5 +1,6 @@
 """Ensembles of small networks as plain arrays with member and action axes in front."""
 
+from collections.abc import Callable
 from typing import Literal, get_args
 
 import equinox as eqx
@@ -8,6 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 Layout = Literal["separate", "shared"]
+Init = Callable[[jax.Array, tuple[int, ...]], Array]
 
 
 class Networks(eqx.Module):
@@ -42,6 +44,23 @@ class Networks(eqx.Module):
         return sum(leaf.size for leaf in jax.tree.leaves((self.weights, self.biases)))
 
 
+def glorot_uniform(key: jax.Array, shape: tuple[int, ...]) -> Float[Array, "... _ _"]:
+    """Draw weights ``[..., in, out]`` from ``U(-l, l)``, ``l = sqrt(6 / (in + out))``."""
+    limit = (6 / (shape[-2] + shape[-1])) ** 0.5
+    return jax.random.uniform(key, shape, minval=-limit, maxval=limit)
+
+
+def fan_in_uniform(key: jax.Array, shape: tuple[int, ...]) -> Float[Array, "... _ _"]:
+    """Draw weights ``[..., in, out]`` from ``U(-l, l)``, ``l = sqrt(3 / in)``: a variance of ``1 / in``."""
+    limit = (3 / shape[-2]) ** 0.5
+    return jax.random.uniform(key, shape, minval=-limit, maxval=limit)
+
+
+def orthogonal(gain: float) -> Init:
+    """Draw weights ``[..., in, out]`` with orthogonal rows or columns of length `gain` (Saxe et al. 2014)."""
+    return lambda key, shape: gain * jax.random.orthogonal(key, shape[-2], shape[:-2], m=shape[-1])
+
+
 def init_networks(
     key: jax.Array,
     members: int,
@@ -50,17 +69,16 @@ def init_networks(
     atoms: int,
     hidden: tuple[int, ...] = (32, 32, 128),
     layout: Layout = "separate",
+    draw: Init = glorot_uniform,
 ) -> Networks:
-    """Draw Glorot-uniform weights and zero biases."""
+    """Draw the weights; biases are zero."""
     if layout not in get_args(Layout):
         raise ValueError(f"unknown network {layout!r}: choose one of {get_args(Layout)}")
     heads, outputs = (num_actions, atoms) if layout == "separate" else (1, num_actions * atoms)
     sizes = (obs_size, *hidden, outputs)
     weights, biases = [], []
     for layer_key, fan_in, fan_out in zip(jax.random.split(key, len(sizes) - 1), sizes, sizes[1:], strict=False):
-        limit = (6 / (fan_in + fan_out)) ** 0.5
-        shape = (members, heads, fan_in, fan_out)
-        weights.append(jax.random.uniform(layer_key, shape, minval=-limit, maxval=limit))
+        weights.append(draw(layer_key, (members, heads, fan_in, fan_out)))
         biases.append(jnp.zeros((members, heads, fan_out)))
     return Networks(tuple(weights), tuple(biases), num_actions)
 

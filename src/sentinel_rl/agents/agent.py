@@ -1,6 +1,6 @@
 """What an agent is: pure functions on an explicit state."""
 
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax
 import jax.numpy as jnp
@@ -12,9 +12,21 @@ from sentinel_rl.replay import Transition
 Metrics = dict[str, Float[Array, "..."]]
 
 
+class Account(NamedTuple):
+    """What an agent can tell of every action at an observation.
+
+    Args:
+        value: what its frozen policy maximises.
+        parts: what the value comes from, by name.
+    """
+
+    value: Float[Array, " A"]
+    parts: dict[str, Float[Array, " A"]]
+
+
 @runtime_checkable
 class Agent(Protocol):
-    """Four verbs, and an account of the reasons.
+    """Four verbs: all that a runner needs.
 
     An agent is a pytree of hyperparameters; its state is another. The clock is an argument and not part of the state:
     it is the same for all runs, and vmapped runs must not turn it into a batch.
@@ -34,6 +46,19 @@ class Agent(Protocol):
 
     def learn(self, state: Any, update: Int[Array, ""], key: jax.Array) -> tuple[Any, Metrics]:
         """Improve; ``update`` is the number of this update, counted from 1."""
+        ...
+
+
+@runtime_checkable
+class Accountable(Agent, Protocol):
+    """An agent that is also evaluated, and asked for its reasons."""
+
+    def greedy(self, state: Any, obs: Float[Array, " obs"], key: jax.Array) -> Int[Array, ""]:
+        """Choose as the frozen policy does: nothing is explored."""
+        ...
+
+    def account(self, state: Any, obs: Float[Array, " obs"]) -> Account:
+        """Tell what is known of every action at an observation."""
         ...
 
 

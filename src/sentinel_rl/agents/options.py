@@ -1,10 +1,11 @@
-"""SENTINEL from options that users name: presets, measures as text, and a support that can hold the returns."""
+"""Agents from options that users name: checks for all, and SENTINEL with its presets and its support."""
 
 import dataclasses
 import difflib
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, get_args, get_origin
 
+import jax
 import numpy as np
 
 from sentinel_rl.agents.sentinel import SentinelAgent
@@ -21,11 +22,14 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 }
 
 _SUPPORT_OPTIONS = ("atoms", "v_min", "v_max", "reward_range")
-_AGENT_OPTIONS = tuple(field.name for field in dataclasses.fields(SentinelAgent) if field.name != "support")
-_CHOICES: Mapping[str, tuple[str, ...]] = {
-    field.name: get_args(field.type) for field in dataclasses.fields(SentinelAgent) if get_origin(field.type) is Literal
-}
-OPTIONS = ("preset", *_AGENT_OPTIONS, *_SUPPORT_OPTIONS)
+
+
+def options_of(agent: type[Any]) -> tuple[str, ...]:
+    """The names of an agent's hyperparameters; a support is made from other options."""
+    return tuple(field.name for field in dataclasses.fields(agent) if field.name != "support")
+
+
+OPTIONS = ("preset", *options_of(SentinelAgent), *_SUPPORT_OPTIONS)
 
 
 def require_known(given: Iterable[str], known: Iterable[str], others: Iterable[str] = ()) -> None:
@@ -63,9 +67,8 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     grid = {name: chosen.pop(name, None) for name in _SUPPORT_OPTIONS}
     for name in ("aleatory", "epistemic"):
         if name in chosen:
-            chosen[name] = _measure(name, chosen[name])
-    _require_choices(chosen)
-    _require_ranges(chosen)
+            chosen[name] = measure(name, chosen[name])
+    checked(SentinelAgent, chosen)
     gamma, limit = chosen.get("gamma", 0.99), chosen.get("time_limit", "terminal")
     return SentinelAgent(make_support(spec, gamma, limit, **grid), **chosen)
 
@@ -107,39 +110,69 @@ def make_support(
         raise UsageError(f"{error}: check v_min, v_max, reward_range and atoms") from error
 
 
-def _measure(name: str, given: object) -> RiskMeasure:
+def measure(name: str, given: object) -> RiskMeasure:
+    """The measure that an option names, an object or text.
+
+    Raises:
+        UsageError: for what is not a risk measure of one law.
+    """
     try:
-        measure = parse_risk(given) if isinstance(given, str) else given
+        found = parse_risk(given) if isinstance(given, str) else given
     except ValueError as error:
         raise UsageError(f"{name}: {error}") from error
-    if isinstance(measure, BeliefMeasure):
+    if isinstance(found, BeliefMeasure):
         raise UsageError(f"{name}={given!s} is a composite: give one measure for aleatory and one for epistemic")
-    if not isinstance(measure, RiskMeasure):
+    if not isinstance(found, RiskMeasure):
         raise UsageError(f"{name} is a risk measure, or text such as 'cvar:0.25', got {given!r}")
-    return measure
+    return found
 
 
-def _require_choices(options: Mapping[str, Any]) -> None:
-    """Check the options that are one of a few words: where a program is compiled, a wrong one could pass."""
-    for name, choices in _CHOICES.items():
-        if name in options and options[name] not in choices:
-            raise UsageError(f"{name} must be one of {', '.join(choices)}, got {options[name]!r}")
+def checked(agent: type[Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the options of an agent unless one is a wrong word or out of range.
 
-
-def _require_ranges(options: Mapping[str, Any]) -> None:
-    """Check the numbers that no type checks."""
-    for name in ("k", "samples", "batch", "capacity", "target_every"):
-        if name in options and not (_is_whole(options[name]) and options[name] >= 1):
-            raise UsageError(f"{name} must be a whole number of at least 1, got {options[name]!r}")
-    if not all(_is_whole(size) and size >= 1 for size in options.get("hidden", ())):
-        raise UsageError(f"hidden must be sizes of at least 1, for example (32, 32), got {options['hidden']!r}")
-    for name in ("lam", "learning_rate", "adam_eps"):
-        if name in options and not options[name] >= 0:
-            raise UsageError(f"{name} must be at least 0, got {options[name]}")
-    for name in ("gamma", "mask_rate"):
-        if name in options and not 0 < options[name] <= 1:
-            raise UsageError(f"{name} must be in (0, 1], got {options[name]}")
+    Where a program is compiled, a wrong one could pass.
+    """
+    for field in dataclasses.fields(agent):
+        if field.name not in options:
+            continue
+        value, words = options[field.name], get_args(field.type)
+        if get_origin(field.type) is Literal and value not in words:
+            raise UsageError(f"{field.name} must be one of {', '.join(words)}, got {value!r}")
+        if field.type is bool and not isinstance(value, bool):
+            raise UsageError(f"{field.name} must be true or false, got {value!r}")
+        if field.name in _RANGES:
+            holds, told = _RANGES[field.name]
+            if not holds(value):
+                raise UsageError(f"{field.name} must be {told}, got {value!r}")
+    return options
 
 
 def _is_whole(value: object) -> bool:
     return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _is_number(value: object) -> bool:
+    kinds = (int, float, np.number, np.ndarray, jax.Array)
+    return isinstance(value, kinds) and not isinstance(value, bool) and np.ndim(value) == 0
+
+
+def _range(told: str, holds: Callable[[Any], bool]) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: _is_number(value) and holds(value), told
+
+
+_COUNT = (lambda value: _is_whole(value) and value >= 1), "a whole number of at least 1"
+_NOT_NEGATIVE = _range("at least 0", lambda value: value >= 0)
+_POSITIVE = _range("a number above 0", lambda value: 0 < value < np.inf)
+_SHARE = _range("in (0, 1]", lambda value: 0 < value <= 1)
+_SIZES = (
+    lambda sizes: isinstance(sizes, (tuple, list)) and all(_COUNT[0](size) for size in sizes),
+    "sizes of at least 1, for example (32, 32)",
+)
+# By name: an option of several agents means the same in all of them.
+_RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    **dict.fromkeys(("k", "samples", "batch", "capacity", "target_every", "draws", "quantiles"), _COUNT),
+    **dict.fromkeys(("lam", "learning_rate", "adam_eps", "kappa", "beta", "aversion"), _NOT_NEGATIVE),
+    **dict.fromkeys(("noise", "initial_sd", "anchor_noise", "gain"), _POSITIVE),
+    **dict.fromkeys(("gamma", "mask_rate"), _SHARE),
+    "hidden": _SIZES,
+}

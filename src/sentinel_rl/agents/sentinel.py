@@ -9,9 +9,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import optax
-from jaxtyping import Array, Float, Int, Shaped
+from jaxtyping import Array, Float, Int
 
-from sentinel_rl.agents.agent import Metrics, epsilon_greedy
+from sentinel_rl.agents.agent import Account, Metrics, epsilon_greedy
+from sentinel_rl.agents.learning import ReplayAgent, chosen, copied_if
 from sentinel_rl.belief import Belief, Divergence, Prefer, ftrl_weights
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.nets import Layout, Networks, init_networks
@@ -24,7 +25,6 @@ from sentinel_rl.risk.composite import Aggregate
 
 BootstrapAction = Literal["online", "target", "member"]
 TargetUpdate = Literal["copy", "gradient"]
-TimeLimit = Literal["terminal", "bootstrap"]
 
 
 class SentinelState(eqx.Module):
@@ -46,8 +46,8 @@ class Batch(NamedTuple):
     weight: Float[Array, "K batch"]
 
 
-class SentinelAgent(eqx.Module):
-    """The hyperparameters of SENTINEL-K; the numbers are pytree leaves and can be vmapped over.
+class SentinelAgent(ReplayAgent):
+    """The hyperparameters of SENTINEL-K, beside those of `ReplayAgent`; every member draws its own samples.
 
     Args:
         support: the grid of the return laws.
@@ -55,22 +55,14 @@ class SentinelAgent(eqx.Module):
         epistemic: risk measure across the members.
         aleatory: risk measure of each member's law.
         lam: FTRL's regularising parameter, 0 averages the members.
-        gamma: discount.
-        learning_rate: of Adam.
-        adam_eps: of Adam; it matters (the paper does not print it).
         mask: bootstrap weights, see `bootstrap_weights`.
         mask_rate: probability that a member sees a transition (bernoulli).
-        samples: transitions that every member draws for an update.
-        batch: size of the minibatches of the one epoch over them; the last may be short.
-        capacity: transitions kept.
         hidden: sizes of the hidden layers.
         network: one network per member and action (``"separate"``) or per member (``"shared"``).
-        target_every: updates between two updates of the target networks.
         bootstrap_action: networks that choose the successor's action: the ensemble's ``"online"`` networks with FTRL
             weights, its ``"target"`` networks unweighted (as section 5.1 prints), or each ``"member"`` by itself.
         target_update: ``"copy"``, or ``"gradient"`` (line 12 read literally: at its times the target networks take
             the same steps with an optimiser of their own, and are never copied).
-        time_limit: a time limit ends the return (``"terminal"``) or is bootstrapped through (``"bootstrap"``).
         aggregate: what the weights do, see `Composite`.
         divergence: the loss of FTRL, see `ftrl_losses`.
         prefer: the sign of FTRL, see `ftrl_weights`.
@@ -81,20 +73,12 @@ class SentinelAgent(eqx.Module):
     epistemic: RiskMeasure = CVaR(0.25)
     aleatory: RiskMeasure = CVaR(0.25)
     lam: float | Array = 1.0
-    gamma: float | Array = 0.99
-    learning_rate: float | Array = 2.5e-4
-    adam_eps: float | Array = 1e-7
     mask: Mask = eqx.field(static=True, default="bernoulli")
     mask_rate: float | Array = 1 / 3
-    samples: int = eqx.field(static=True, default=100)
-    batch: int = eqx.field(static=True, default=32)
-    capacity: int = eqx.field(static=True, default=100_000)
     hidden: tuple[int, ...] = eqx.field(static=True, default=(32, 32, 128))
     network: Layout = eqx.field(static=True, default="separate")
-    target_every: int = eqx.field(static=True, default=10)
     bootstrap_action: BootstrapAction = eqx.field(static=True, default="online")
     target_update: TargetUpdate = eqx.field(static=True, default="copy")
-    time_limit: TimeLimit = eqx.field(static=True, default="terminal")
     aggregate: Aggregate = eqx.field(static=True, default="belief")
     divergence: Divergence = eqx.field(static=True, default="marginal_to_member")
     prefer: Prefer = eqx.field(static=True, default="consensus")
@@ -122,6 +106,10 @@ class SentinelAgent(eqx.Module):
         """Take the action of the highest composite risk (line 20), or with probability epsilon any."""
         return epsilon_greedy(self.values(state.online, obs), epsilon, key)
 
+    def greedy(self, state: SentinelState, obs: Array, key: jax.Array) -> Int[Array, ""]:
+        """Take the action of the highest composite risk."""
+        return self.act(state, obs, jnp.zeros(()), key)
+
     def observe(self, state: SentinelState, t: Array, transition: Transition, key: jax.Array) -> SentinelState:
         """Keep a transition, with the bootstrap weights that say which members may learn from it."""
         weights = bootstrap_weights(key, self.k, self.mask, self.mask_rate)
@@ -132,19 +120,23 @@ class SentinelAgent(eqx.Module):
         """Decompose the composite risk of every action at one observation."""
         return assess(self.belief(state.online, obs), self.epistemic, self.aleatory)
 
+    def account(self, state: SentinelState, obs: Array) -> Account:
+        """The composite risk of every action and what it is made of: ``mean - aleatory - epistemic``."""
+        why = self.assess(state, obs)
+        parts = {"mean": why.mean, "aleatory": why.aleatory_penalty, "epistemic": why.epistemic_penalty}
+        return Account(why.composite, parts)
+
     def learn(self, state: SentinelState, update: Array, key: jax.Array) -> tuple[SentinelState, Metrics]:
         """One epoch of minibatches over fresh draws from every member's data (lines 4 to 13)."""
         transitions, weights = state.replay.sample(key, self.samples)
         target, metrics = self._targets(state, transitions)
         batch = Batch(transitions.obs, transitions.action, target, weights)
         online, optimiser, loss = self._epoch(self._adam, state.online, state.optimiser, batch)
-        due = update % self.target_every == 0
         if self.target_update == "copy":
-            moved = jax.tree.map(lambda new, old: jnp.where(due, new, old), online, state.target)
-            target_optimiser = state.target_optimiser
+            moved, target_optimiser = copied_if(self._due(update), online, state.target), state.target_optimiser
         else:
             moved, target_optimiser = jax.lax.cond(
-                due,
+                self._due(update),
                 lambda nets, opt: self._epoch(self._target_adam, nets, opt, batch)[:2],
                 lambda nets, opt: (nets, opt),
                 state.target,
@@ -153,21 +145,14 @@ class SentinelAgent(eqx.Module):
         return SentinelState(online, moved, optimiser, target_optimiser, state.replay), {"loss": loss, **metrics}
 
     @property
-    def _adam(self) -> optax.GradientTransformation:
-        return optax.adam(self.learning_rate, eps=self.adam_eps)
-
-    @property
     def _target_adam(self) -> optax.GradientTransformation:
         return self._adam if self.target_update == "gradient" else optax.identity()
 
     def _targets(self, state: SentinelState, transitions: Transition) -> tuple[Float[Array, "K batch n"], Metrics]:
         """The projected laws ``r + gamma Z_i(s', a*)``, each member's from its own target network."""
         best = self._best_actions(state, transitions.next_obs)
-        probs = jax.nn.softmax(_chosen(state.target.per_member(transitions.next_obs), best))
-        ended = transitions.terminated
-        if self.time_limit == "terminal":
-            ended = ended | transitions.truncated
-        discount = self.gamma * (1.0 - ended)
+        probs = jax.nn.softmax(chosen(state.target.per_member(transitions.next_obs), best))
+        discount = self._discount(transitions)
         per_sample = jax.vmap(jax.vmap(project, in_axes=(None, 0, 0, 0)), in_axes=(None, 0, 0, 0))
         clip = jax.vmap(jax.vmap(clipped_mass, in_axes=(None, 0, 0, 0)), in_axes=(None, 0, 0, 0))
         low, high = clip(self.support, probs, transitions.reward, discount)
@@ -186,34 +171,17 @@ class SentinelAgent(eqx.Module):
     def _epoch(
         self, adam: optax.GradientTransformation, networks: Networks, optimiser: optax.OptState, batch: Batch
     ) -> tuple[Networks, optax.OptState, Float[Array, ""]]:
-        """One pass over the draws in minibatches; the last is short where the size does not divide."""
+        """One pass over the draws in minibatches; the loss is the mean of the members'."""
 
-        def step(carry: tuple[Networks, optax.OptState], part: Batch) -> tuple[tuple[Networks, optax.OptState], Array]:
-            nets, opt = carry
-            loss, gradient = jax.value_and_grad(cross_entropy)(nets, part)
-            change, opt = adam.update(gradient, opt, nets)
-            return (optax.apply_updates(nets, change), opt), loss
+        def loss(nets: Networks, part: Batch, number: Array) -> Array:
+            return cross_entropy(nets, part)
 
-        whole = self.samples // self.batch * self.batch
-        parts = jax.tree.map(lambda x: _minibatches(x[:, :whole], self.batch), batch)
-        carry, losses = jax.lax.scan(step, (networks, optimiser), parts)
-        if whole < self.samples:
-            carry, last = step(carry, jax.tree.map(lambda x: x[:, whole:], batch))
-            losses = jnp.append(losses, last)
-        return *carry, jnp.mean(losses) / self.k
+        networks, optimiser, mean = self._minimise(loss, adam, networks, optimiser, batch, axis=1)
+        return networks, optimiser, mean / self.k
 
 
 def cross_entropy(networks: Networks, batch: Batch) -> Float[Array, ""]:
     """The sum over members of the weighted mean cross-entropy to the target laws, on the actions taken."""
-    taken = _chosen(networks.per_member(batch.obs), batch.action)
+    taken = chosen(networks.per_member(batch.obs), batch.action)
     losses = -jnp.sum(batch.target * jax.nn.log_softmax(taken), axis=-1)
     return jnp.sum(jnp.mean(batch.weight * losses, axis=1))
-
-
-def _chosen(logits: Float[Array, "K batch A n"], action: Int[Array, "K batch"]) -> Float[Array, "K batch n"]:
-    """The logits of one action each; a product with zeros and ones has a cheaper gradient than a gather."""
-    return jnp.sum(logits * jax.nn.one_hot(action, logits.shape[2], dtype=logits.dtype)[..., None], axis=2)
-
-
-def _minibatches(x: Shaped[Array, "K size ..."], batch: int) -> Shaped[Array, "parts K batch ..."]:
-    return jnp.moveaxis(x.reshape(x.shape[0], -1, batch, *x.shape[2:]), 1, 0)

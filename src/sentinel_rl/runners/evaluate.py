@@ -20,9 +20,9 @@ LIMIT = 10_000
 
 @runtime_checkable
 class Policy(Protocol):
-    """Whatever can act: every agent, with its state."""
+    """Whatever can act without exploring: every agent, with its state."""
 
-    def act(self, state: Any, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
+    def greedy(self, state: Any, obs: Array, key: jax.Array) -> Int[Array, ""]:
         """Choose an action."""
         ...
 
@@ -60,7 +60,7 @@ def play(agent: Policy, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, 
     def step(carry: Any) -> Any:
         env_state, obs, played, _ = carry
         act_key, step_key = jax.random.split(jax.random.fold_in(run_key, played.length))
-        action = agent.act(state, obs, zero, act_key)
+        action = agent.greedy(state, obs, act_key)
         env_state, after = env.step(env_state, action, step_key)
         discount = jnp.power(jnp.asarray(gamma, zero.dtype), played.length)
         following = Episodes(

@@ -1,0 +1,187 @@
+"""What agents share that learn from a replay: hyperparameters, epochs of minibatches, target networks."""
+
+import abc
+import dataclasses
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import optax
+from jaxtyping import Array, Float, Int, Shaped
+
+from sentinel_rl.agents.agent import Metrics, epsilon_greedy
+from sentinel_rl.replay import Replay, Transition
+
+TimeLimit = Literal["terminal", "bootstrap"]
+# Of the parameters, a minibatch, and the number of the minibatch in its epoch.
+Loss = Callable[[Any, Any, Int[Array, ""]], Float[Array, ""]]
+
+
+class ReplayAgent(eqx.Module):
+    """The hyperparameters of learning from a replay; the numbers are pytree leaves and can be vmapped over.
+
+    Args:
+        gamma: discount.
+        learning_rate: of Adam.
+        adam_eps: of Adam; it matters (the paper does not print it).
+        samples: transitions that are drawn for an update.
+        batch: size of the minibatches of the one epoch over them; the last may be short.
+        capacity: transitions kept.
+        target_every: updates between two updates of the target networks.
+        time_limit: a time limit ends the return (``"terminal"``) or is bootstrapped through (``"bootstrap"``).
+    """
+
+    gamma: float | Array = eqx.field(kw_only=True, default=0.99)
+    learning_rate: float | Array = eqx.field(kw_only=True, default=2.5e-4)
+    adam_eps: float | Array = eqx.field(kw_only=True, default=1e-7)
+    samples: int = eqx.field(static=True, kw_only=True, default=100)
+    batch: int = eqx.field(static=True, kw_only=True, default=32)
+    capacity: int = eqx.field(static=True, kw_only=True, default=100_000)
+    target_every: int = eqx.field(static=True, kw_only=True, default=10)
+    time_limit: TimeLimit = eqx.field(static=True, kw_only=True, default="terminal")
+
+    @property
+    def _adam(self) -> optax.GradientTransformation:
+        return optax.adam(self.learning_rate, eps=self.adam_eps)
+
+    def _discount(self, transitions: Transition) -> Float[Array, "..."]:
+        """What the successor's return counts: gamma, or 0 where there is none."""
+        ended = transitions.terminated
+        if self.time_limit == "terminal":
+            ended = ended | transitions.truncated
+        return self.gamma * (1.0 - ended)
+
+    def _due(self, update: Int[Array, ""]) -> Array:
+        """Whether the target networks are due at this update."""
+        return update % self.target_every == 0
+
+    def _minimise(
+        self,
+        loss: Loss,
+        adam: optax.GradientTransformation,
+        parameters: Any,
+        optimiser: optax.OptState,
+        batch: Any,
+        axis: int,
+    ) -> tuple[Any, optax.OptState, Float[Array, ""]]:
+        """One pass over the draws along `axis` in minibatches; the last is short where the size does not divide.
+
+        Returns:
+            the parameters, the optimiser's state and the mean loss of the minibatches.
+        """
+
+        def step(carry: tuple[Any, optax.OptState], now: tuple[Any, Array]) -> tuple[tuple[Any, optax.OptState], Array]:
+            parameters, state = carry
+            value, gradient = jax.value_and_grad(loss)(parameters, *now)
+            change, state = adam.update(gradient, state, parameters)
+            return (optax.apply_updates(parameters, change), state), value
+
+        count = self.samples // self.batch
+        first, rest = _split(batch, count * self.batch, axis)
+        parts = jax.tree.map(partial(_minibatches, size=self.batch, axis=axis), first)
+        carry, losses = jax.lax.scan(step, (parameters, optimiser), (parts, jnp.arange(count)))
+        if count * self.batch < self.samples:
+            carry, last = step(carry, (rest, jnp.asarray(count)))
+            losses = jnp.append(losses, last)
+        return *carry, jnp.mean(losses)
+
+
+class ReplayState(eqx.Module):
+    """Everything that changes: the parameters, those that targets are made with, Adam's moments, what was seen."""
+
+    online: Any
+    target: Any
+    optimiser: optax.OptState
+    replay: Replay
+
+
+class Sample(NamedTuple):
+    """Transitions with their targets."""
+
+    obs: Float[Array, "batch obs"]
+    action: Int[Array, " batch"]
+    target: Float[Array, "batch ..."]
+
+
+class SoleAgent(ReplayAgent):
+    """One learner that sees all data, explores by what it does not know, and copies its target network.
+
+    Args:
+        use_epsilon: explore at random as well, with the epsilon of the course.
+    """
+
+    use_epsilon: bool = eqx.field(static=True, kw_only=True, default=False)
+
+    @abc.abstractmethod
+    def values(self, state: Any, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
+        """What the frozen policy maximises."""
+
+    @abc.abstractmethod
+    def drawn_values(self, state: Any, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
+        """What is maximised while learning: values as they might be."""
+
+    @abc.abstractmethod
+    def _targets(self, state: Any, transitions: Transition, key: jax.Array) -> Float[Array, "batch ..."]:
+        """What the values of the actions taken are compared with."""
+
+    @abc.abstractmethod
+    def _loss(self, parameters: Any, batch: Sample, state: Any, key: jax.Array) -> Float[Array, ""]:
+        """The loss of a minibatch."""
+
+    def _copied(self, online: Any) -> Any:
+        """What the target network copies."""
+        return online
+
+    def act(self, state: Any, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
+        """Take the action of the highest drawn value; exact ties at random."""
+        value_key, key = jax.random.split(key)
+        values = self.drawn_values(state, obs, value_key)
+        return epsilon_greedy(values, epsilon if self.use_epsilon else jnp.zeros(()), key)
+
+    def greedy(self, state: Any, obs: Array, key: jax.Array) -> Int[Array, ""]:
+        """Take the action of the highest value; exact ties at random."""
+        value_key, key = jax.random.split(key)
+        return epsilon_greedy(self.values(state, obs, value_key), jnp.zeros(()), key)
+
+    def observe(self, state: Any, t: Array, transition: Transition, key: jax.Array) -> Any:
+        """Keep a transition."""
+        return dataclasses.replace(state, replay=state.replay.add(t, transition, jnp.ones(1)))
+
+    def learn(self, state: Any, update: Array, key: jax.Array) -> tuple[Any, Metrics]:
+        """One epoch of minibatches over fresh draws; every `target_every`-th update copies the target network."""
+        sample_key, target_key, loss_key = jax.random.split(key, 3)
+        drawn, _ = state.replay.sample(sample_key, self.samples)
+        transitions: Transition = jax.tree.map(lambda leaf: leaf[0], drawn)
+        batch = Sample(transitions.obs, transitions.action, self._targets(state, transitions, target_key))
+
+        def loss(parameters: Any, part: Sample, number: Array) -> Array:
+            return self._loss(parameters, part, state, jax.random.fold_in(loss_key, number))
+
+        online, optimiser, mean = self._minimise(loss, self._adam, state.online, state.optimiser, batch, axis=0)
+        target = copied_if(self._due(update), self._copied(online), state.target)
+        return dataclasses.replace(state, online=online, target=target, optimiser=optimiser), {"loss": mean}
+
+
+def copied_if(due: Array, new: Any, old: Any) -> Any:
+    """The new parameters if a copy is due, else the old ones."""
+    return jax.tree.map(lambda fresh, kept: jnp.where(due, fresh, kept), new, old)
+
+
+def chosen(outputs: Float[Array, "*batch A n"], action: Int[Array, "*batch"]) -> Float[Array, "*batch n"]:
+    """The outputs of one action each; a product with zeros and ones has a cheaper gradient than a gather."""
+    picks = jax.nn.one_hot(action, outputs.shape[-2], dtype=outputs.dtype)
+    return jnp.sum(outputs * picks[..., None], axis=-2)
+
+
+def _split(batch: Any, place: int, axis: int) -> tuple[Any, Any]:
+    """The draws before and from a place."""
+    before = jax.tree.map(lambda leaf: jax.lax.slice_in_dim(leaf, 0, place, axis=axis), batch)
+    return before, jax.tree.map(lambda leaf: jax.lax.slice_in_dim(leaf, place, None, axis=axis), batch)
+
+
+def _minibatches(x: Shaped[Array, "..."], size: int, axis: int) -> Shaped[Array, "..."]:
+    """Cut an axis into parts of equal size; the parts come first."""
+    return jnp.moveaxis(x.reshape(*x.shape[:axis], -1, size, *x.shape[axis + 1 :]), axis, 0)
