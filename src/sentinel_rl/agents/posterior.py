@@ -1,0 +1,74 @@
+"""A mean-field Gaussian posterior over the weights and biases of a network."""
+
+import itertools
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sentinel_rl.nets import Networks, fan_in_uniform, init_networks
+
+
+class Posterior(eqx.Module):
+    """Independent ``theta_i ~ N(mean_i, sd_i^2)`` with ``sd_i = softplus(rho_i)``, for one network ``|S| -> |A|``."""
+
+    mean: Networks
+    rho: Networks
+
+    @property
+    def sd(self) -> Networks:
+        """The standard deviations."""
+        sd: Networks = jax.tree.map(jax.nn.softplus, self.rho)
+        return sd
+
+    @property
+    def parameters(self) -> int:
+        """The number of learnable parameters."""
+        return self.mean.parameters + self.rho.parameters
+
+    def log_sd(self) -> Float[Array, ""]:
+        """The sum of the logarithms of the standard deviations: the entropy but for a constant."""
+        return sum((jnp.sum(jnp.log(leaf)) for leaf in jax.tree.leaves(self.sd)), jnp.zeros(()))
+
+    def draw(self, key: jax.Array) -> Networks:
+        """Draw one network ``mean + sd * eps``."""
+        means, form = jax.tree.flatten(self.mean)
+        noise = jax.random.normal(key, (self.mean.parameters,))
+        places = list(itertools.accumulate(leaf.size for leaf in means))[:-1]
+        leaves = zip(means, jax.tree.leaves(self.sd), jnp.split(noise, places), strict=True)
+        drawn: Networks = jax.tree.unflatten(form, [mean + sd * eps.reshape(mean.shape) for mean, sd, eps in leaves])
+        return drawn
+
+    def noise(self, key: jax.Array, draws: int) -> Float[Array, "draws units"]:
+        """The standard normals of so many draws of `outputs`, one per unit of the network."""
+        return jax.random.normal(key, (draws, sum(bias.shape[-1] for bias in self.mean.biases)))
+
+    def outputs(self, obs: Float[Array, " obs"], noise: Float[Array, "draws units"]) -> Float[Array, "draws A"]:
+        """The values of all actions at one observation under independent draws of the network.
+
+        At a single input the weighted sums of a layer are, given the layer before, independent Gaussians of known mean
+        and variance. Drawing those has exactly the joint law over actions of drawing every weight, and needs one number
+        per unit instead of one per weight (local reparametrisation, Kingma et al. 2015).
+        """
+        x, sd = obs[None], self.sd
+        layers = zip(*((leaf[0, 0] for leaf in part) for part in _parts(self.mean, sd)), strict=True)
+        for number, (weight, bias, weight_sd, bias_sd) in enumerate(layers):
+            x = x if number == 0 else jax.nn.relu(x)
+            eps, noise = jnp.split(noise, [bias.size], axis=1)
+            spread = jnp.sqrt(x**2 @ weight_sd**2 + bias_sd[None] ** 2)
+            x = x @ weight + bias[None] + spread * eps
+        return x
+
+
+def _parts(mean: Networks, sd: Networks) -> tuple[tuple[Array, ...], ...]:
+    return mean.weights, mean.biases, sd.weights, sd.biases
+
+
+def init_posterior(
+    key: jax.Array, obs_size: int, num_actions: int, hidden: tuple[int, ...], initial_sd: float | Array
+) -> Posterior:
+    """Draw means with variance ``1 / fan_in`` and zero biases; all standard deviations are `initial_sd`."""
+    mean = init_networks(key, 1, obs_size, num_actions, 1, hidden, "shared", fan_in_uniform)
+    rho = jnp.log(jnp.expm1(jnp.asarray(initial_sd, jnp.float32)))
+    return Posterior(mean, jax.tree.map(lambda leaf: jnp.full_like(leaf, rho), mean))
