@@ -2,11 +2,13 @@
 
 import difflib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import gymnasium
 
 from sentinel_rl.envs.cartpole import CartPole
+from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.envs.toy import Toy
 
@@ -32,6 +34,9 @@ WORLDS: dict[str, World] = {
     "sentinel/CartPole-v0": World(CartPole, max_steps=200, twin_of="CartPole-v0", reward_threshold=195.0),
     "sentinel/CartPole-v1": World(CartPole, max_steps=500, twin_of="CartPole-v1", reward_threshold=475.0),
     "sentinel/Toy-v0": World(Toy),
+    "sentinel/highway-v1": World(partial(Highway.preset, "highway-v1")),
+    "sentinel/highway-v0": World(partial(Highway.preset, "highway-v0")),
+    "sentinel/highway-fast-v0": World(partial(Highway.preset, "highway-fast-v0")),
 }
 TWINS: dict[str, str] = {world.twin_of: name for name, world in WORLDS.items() if world.twin_of is not None}
 

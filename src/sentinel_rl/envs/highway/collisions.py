@@ -8,12 +8,13 @@ translation that parts them. A vehicle in several such pairs is pushed by the on
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from sentinel_rl.envs.highway.neighbours import row_numbers
+from sentinel_rl.envs.highway.pairs import fold, row_numbers
 from sentinel_rl.envs.highway.vehicle import LENGTH, WIDTH
 
 _DIAGONAL = math.hypot(LENGTH, WIDTH)
@@ -47,13 +48,16 @@ def suspects(boxes: Boxes, others_collide: bool) -> Bool[Array, "V ..."]:
     normals of a unless ``|dy| <= |sin h| (2.5 + r + |v|) + |cos h| (1 + r' + |v'|)`` with the half shadows r of b and
     the relative motion v, both of which grow with the sines of the headings.
     """
-    rows, found = row_numbers(boxes.x), jnp.zeros(boxes.x.shape, bool)
+    rows, cleared = row_numbers(boxes.x), jnp.zeros(boxes.x.shape, bool)
     reach, slant = _DIAGONAL / 2 + jnp.abs(boxes.step), WIDTH / 2 + _SLANT * jnp.abs(boxes.sin)
-    for j in range(boxes.x.shape[0]):
-        b = slice(j, j + 1)
-        near = (jnp.abs(boxes.x[b] - boxes.x) <= reach + reach[b]) & (jnp.abs(boxes.y[b] - boxes.y) <= slant + slant[b])
-        found = found | (near & _may_collide(rows, j, others_collide))
-    return found
+    circles = (boxes.x, boxes.y, reach, slant)
+
+    def compare(j: Any, other: tuple[Array, ...], found: Bool[Array, "V ..."]) -> Bool[Array, "V ..."]:
+        x, y, far, wide = other
+        near = (jnp.abs(x - boxes.x) <= reach + far) & (jnp.abs(y - boxes.y) <= slant + wide)
+        return found | (near & _may_collide(rows, j, others_collide))
+
+    return fold(compare, circles, cleared, 0, boxes.x.shape[0])
 
 
 def partners(boxes: Boxes, others_collide: bool) -> Int[Array, "V ..."]:
@@ -62,31 +66,36 @@ def partners(boxes: Boxes, others_collide: bool) -> Int[Array, "V ..."]:
     Returns:
         for each vehicle ``2 (j + 1)``, j being the last in the list that will hit it, or 0; plus 1 if it is a wreck.
     """
-    rows, code = row_numbers(boxes.x), jnp.zeros(boxes.x.shape, jnp.int32)
-    for j in range(boxes.x.shape[0]):
-        a, b = _in_order(rows < j, boxes, Boxes(*(leaf[j : j + 1] for leaf in boxes)))
+    rows, none = row_numbers(boxes.x), jnp.zeros(boxes.x.shape, jnp.int32)
+
+    def compare(j: Any, other: Boxes, code: Int[Array, "V ..."]) -> Int[Array, "V ..."]:
+        a, b = _in_order(rows < j, boxes, other)
         tested = _may_collide(rows, j, others_collide) & _within_reach(a, b)
         touching, coming = _overlap(a, b)
         code = jnp.where(tested & coming, 2 * (j + 1) + code % 2, code)
-        code = jnp.where(tested & touching, code - code % 2 + 1, code)
-    return code
+        return jnp.where(tested & touching, code - code % 2 + 1, code)
+
+    return fold(compare, boxes, none, 0, boxes.x.shape[0])
 
 
 def judge(boxes: Boxes, code: Int[Array, "V ..."]) -> Verdict:
     """Turn the partners into crashes and pushes."""
     rows, partner = row_numbers(boxes.x), code // 2 - 1
-    other = Boxes(*(jnp.zeros_like(leaf) for leaf in boxes))
-    for j in range(boxes.x.shape[0]):
-        other = Boxes(*(jnp.where(partner == j, mine[j : j + 1], old) for mine, old in zip(boxes, other, strict=True)))
+
+    def compare(j: Any, other: Boxes, found: Boxes) -> Boxes:
+        return Boxes(*(jnp.where(partner == j, new, old) for new, old in zip(other, found, strict=True)))
+
+    other = fold(compare, boxes, jax.tree.map(jnp.zeros_like, boxes), 0, boxes.x.shape[0])
     first = rows < partner
     x, y = _translation(*_in_order(first, boxes, other))
     hit, half = partner >= 0, jnp.where(first, 0.5, -0.5)
     return Verdict(code % 2 == 1, hit, jnp.where(hit, half * x, 0.0), jnp.where(hit, half * y, 0.0))
 
 
-def _may_collide(rows: Int[Array, "V ..."], j: int, others_collide: bool) -> Bool[Array, "V ..."]:
+def _may_collide(rows: Int[Array, "V ..."], j: Any, others_collide: bool) -> Bool[Array, "V ..."]:
     """Whether a pair is looked at: not a vehicle with itself, and maybe only those with the ego."""
-    return rows != j if others_collide or j == 0 else rows == 0
+    with_ego = jnp.equal(rows, 0) | jnp.equal(j, 0)
+    return jnp.not_equal(rows, j) & (others_collide | with_ego)
 
 
 def _in_order(first: Bool[Array, "..."], one: Boxes, other: Boxes) -> tuple[Boxes, Boxes]:

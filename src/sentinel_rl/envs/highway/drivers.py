@@ -10,13 +10,14 @@ follower brake by more than 2 m/s^2. Whoever changes to the same lane ahead of a
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from sentinel_rl.envs.highway.neighbours import Ahead, Behind, Cars, ahead, behind, row_numbers
+from sentinel_rl.envs.highway.neighbours import Ahead, Behind, Cars, ahead, behind
 from sentinel_rl.envs.highway.numerics import not_zero
+from sentinel_rl.envs.highway.pairs import fold, row_numbers
 from sentinel_rl.envs.highway.road import SPEED_LIMIT, reachable
 
 MAX_ACCELERATION = 6.0
@@ -86,19 +87,22 @@ def rivals(
     Returns:
         bit ``j`` of word ``w`` stands for vehicle ``31 w + j``.
     """
-    rows, words = row_numbers(cars.x), []
-    for start in range(0, cars.x.shape[0], _WORD):
-        bits = jnp.zeros(cars.x.shape, jnp.int32)
-        for j in range(start, min(start + _WORD, cars.x.shape[0])):
-            other = slice(j, j + 1)
-            goal = jnp.where(rows > j, after[other], before[other])
-            closing = cars.speed - cars.speed[other] * (cars.cos[other] * cars.cos + cars.sin[other] * cars.sin)
-            distance = cars.x[other] - cars.x
+    rows, count = row_numbers(cars.x), cars.x.shape[0]
+
+    def word(start: int) -> Int[Array, "V ..."]:
+        def compare(j: Any, other: tuple[Cars, Array, Array], bits: Int[Array, "V ..."]) -> Int[Array, "V ..."]:
+            car, old_goal, new_goal = other
+            goal = jnp.where(rows > j, new_goal, old_goal)
+            closing = cars.speed - car.speed * (car.cos * cars.cos + car.sin * cars.sin)
+            distance = car.x - cars.x
             close = (distance > 0) & (distance < _gap(cars.speed, closing))
-            rival = changing & (goal == before) & (cars.lane[other] != before) & close
-            bits = bits | jnp.where(rival, 1 << (j - start), 0)
-        words.append(bits)
-    return tuple(words)
+            rival = changing & (goal == before) & (car.lane != before) & close
+            return bits | jnp.where(rival, jnp.left_shift(1, j - start), 0)
+
+        none = jnp.zeros(cars.x.shape, jnp.int32)
+        return fold(compare, (cars, before, after), none, start, min(start + _WORD, count))
+
+    return tuple(word(start) for start in range(0, count, _WORD))
 
 
 def who_gives_up(words: tuple[Int[Array, "V ..."], ...]) -> tuple[Int[Array, "..."], ...]:

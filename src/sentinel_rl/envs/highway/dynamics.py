@@ -11,14 +11,17 @@ from jaxtyping import Array, Bool, Float, Int
 
 from sentinel_rl.envs.highway import collisions, drivers, vehicle
 from sentinel_rl.envs.highway.collisions import Boxes, Verdict
-from sentinel_rl.envs.highway.neighbours import Cars, row_numbers
+from sentinel_rl.envs.highway.neighbours import Cars
 from sentinel_rl.envs.highway.numerics import sin_cos
+from sentinel_rl.envs.highway.pairs import row_numbers
 from sentinel_rl.envs.highway.road import closest_lane, reachable
 from sentinel_rl.envs.highway.staging import stage, when
 from sentinel_rl.envs.highway.state import HighwayState
 
 LEFT, IDLE, RIGHT, FASTER, SLOWER = range(5)
 _SPEEDS = (20.0, 25.0, 30.0)
+# Simulation steps per turn of the loop on an accelerator, where a turn has a price of its own.
+_UNROLL = 3
 
 
 class Rules(NamedTuple):
@@ -83,7 +86,8 @@ def advance(rules: Rules, state: HighwayState, action: Int[Array, "..."]) -> Hig
         orders = _decide(rules, now, state.target_speed, state.delta, always)
         return _collide(rules, stage(_move, always, rules.frequency, now, orders), always)
 
-    end = jax.lax.fori_loop(0, rules.substeps, substep, moving)
+    unroll = 1 if jax.default_backend() == "cpu" else min(_UNROLL, rules.substeps)
+    end = jax.lax.fori_loop(0, rules.substeps, substep, moving, unroll=unroll)
     return state._replace(
         x=end.x,
         y=end.y,

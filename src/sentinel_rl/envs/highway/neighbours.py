@@ -1,15 +1,15 @@
-"""Who drives ahead and behind on a lane, for every vehicle at once.
+"""Who drives ahead and behind on a lane, for every vehicle at once."""
 
-The search runs over the vehicles one by one and keeps the best so far, all of it elementwise: one pass in registers,
-where a matrix of pairs would be written to memory.
-"""
+from typing import Any, NamedTuple, TypeVar
 
-from typing import NamedTuple
-
+import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Bool, Float
 
+from sentinel_rl.envs.highway.pairs import fold, row_numbers
 from sentinel_rl.envs.highway.road import counts_on
+
+_Found = TypeVar("_Found")
 
 
 class Cars(NamedTuple):
@@ -35,7 +35,7 @@ class Cars(NamedTuple):
 
 
 class Ahead(NamedTuple):
-    """The next vehicle ahead: infinitely far where there is none."""
+    """The next vehicle ahead: infinitely far where there is none; while it is looked for, its place."""
 
     distance: Float[Array, "V ..."]
     speed_x: Float[Array, "V ..."]
@@ -43,7 +43,7 @@ class Ahead(NamedTuple):
 
 
 class Behind(NamedTuple):
-    """The next vehicle behind: infinitely far where there is none."""
+    """The next vehicle behind: infinitely far where there is none; while it is looked for, its place."""
 
     distance: Float[Array, "V ..."]
     speed: Float[Array, "V ..."]
@@ -52,41 +52,32 @@ class Behind(NamedTuple):
     effort: Float[Array, "V ..."]
 
 
-def row_numbers(like: Array) -> Int[Array, "V ..."]:
-    """The number of each vehicle, along the leading axis."""
-    return jnp.arange(like.shape[0]).reshape(-1, *(1,) * (like.ndim - 1))
-
-
 def ahead(cars: Cars, lane: Float[Array, "V ..."]) -> Ahead:
     """The nearest vehicle on a lane that is not behind; of two at the same place the later in the list."""
     rows, nothing = row_numbers(cars.x), jnp.zeros_like(cars.x)
-    place = jnp.full_like(cars.x, jnp.inf)
-    best: tuple[Array, ...] = (nothing, nothing)
-    for j in range(cars.x.shape[0]):
-        other = _pick(cars, j)
-        better = counts_on(other.y, lane) & (other.x >= cars.x) & (other.x <= place) & (rows != j)
-        place = jnp.where(better, other.x, place)
-        best = _replace(better, (other.speed * other.cos, other.speed * other.sin), best)
-    return Ahead(place - cars.x, *best)
+
+    def compare(j: Any, other: Cars, best: Ahead) -> Ahead:
+        nearer = counts_on(other.y, lane) & (other.x >= cars.x) & (other.x <= best.distance) & (rows != j)
+        return _replace(nearer, Ahead(other.x, other.speed * other.cos, other.speed * other.sin), best)
+
+    nobody = Ahead(jnp.full_like(cars.x, jnp.inf), nothing, nothing)
+    found = fold(compare, cars, nobody, 0, cars.x.shape[0])
+    return found._replace(distance=found.distance - cars.x)
 
 
 def behind(cars: Cars, lane: Float[Array, "V ..."]) -> Behind:
     """The nearest vehicle on a lane that is behind; of two at the same place the earlier in the list."""
-    nothing = jnp.zeros_like(cars.x)
-    place = jnp.full_like(cars.x, -jnp.inf)
-    best: tuple[Array, ...] = (nothing, nothing, nothing, place)
-    for j in range(cars.x.shape[0]):
-        other = _pick(cars, j)
-        better = counts_on(other.y, lane) & (other.x < cars.x) & (other.x > place)
-        place = jnp.where(better, other.x, place)
-        best = _replace(better, (other.speed, other.cos, other.sin, other.effort), best)
-    return Behind(cars.x - place, *best)
+    nothing, nowhere = jnp.zeros_like(cars.x), jnp.full_like(cars.x, -jnp.inf)
+
+    def compare(j: Any, other: Cars, best: Behind) -> Behind:
+        nearer = counts_on(other.y, lane) & (other.x < cars.x) & (other.x > best.distance)
+        return _replace(nearer, Behind(other.x, other.speed, other.cos, other.sin, other.effort), best)
+
+    nobody = Behind(nowhere, nothing, nothing, nothing, nowhere)
+    found = fold(compare, cars, nobody, 0, cars.x.shape[0])
+    return found._replace(distance=cars.x - found.distance)
 
 
-def _pick(cars: Cars, j: int) -> Cars:
-    """One vehicle, ready to be compared with all."""
-    return Cars(*(leaf[j : j + 1] for leaf in cars))
-
-
-def _replace(better: Array, new: tuple[Array, ...], old: tuple[Array, ...]) -> tuple[Array, ...]:
-    return tuple(jnp.where(better, mine, yours) for mine, yours in zip(new, old, strict=True))
+def _replace(better: Bool[Array, "V ..."], new: _Found, old: _Found) -> _Found:
+    chosen: _Found = jax.tree.map(lambda mine, yours: jnp.where(better, mine, yours), new, old)
+    return chosen

@@ -1,10 +1,12 @@
 """What the ego sees: itself and the nearest vehicles, as highway-env's ``KinematicObservation``."""
 
+from typing import Any
+
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float, Int
 
-from sentinel_rl.envs.highway.neighbours import row_numbers
 from sentinel_rl.envs.highway.numerics import sin_cos
+from sentinel_rl.envs.highway.pairs import fold, row_numbers
 from sentinel_rl.envs.highway.road import LANE_WIDTH
 from sentinel_rl.envs.highway.state import HighwayState
 from sentinel_rl.envs.highway.vehicle import LENGTH, MAX_SPEED
@@ -42,11 +44,12 @@ def _ranked(state: HighwayState) -> tuple[Bool[Array, "V ..."], Int[Array, "V ..
     dx, dy = state.x - state.x[:1], state.y - state.y[:1]
     seen = (dx * dx + dy * dy < _SIGHT**2) & (dx > -_BEHIND) & (rows > 0)
     distance = jnp.where(seen, jnp.abs(dx), jnp.inf)
-    rank = jnp.zeros(state.x.shape, jnp.int32)
-    for j in range(1, state.x.shape[0]):
-        other = distance[j : j + 1]
-        rank = rank + ((other < distance) | ((other == distance) & (rows > j)))
-    return seen, rank
+
+    def compare(j: Any, other: Float[Array, "1 ..."], rank: Int[Array, "V ..."]) -> Int[Array, "V ..."]:
+        before = (other < distance) | ((other == distance) & jnp.greater(rows, j))
+        return rank + before
+
+    return seen, fold(compare, distance, jnp.zeros(state.x.shape, jnp.int32), 1, state.x.shape[0])
 
 
 def _scaled(value: Float[Array, "*batch"], scale: float) -> Float[Array, "*batch"]:
