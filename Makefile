@@ -24,7 +24,7 @@ export NO_MKDOCS_2_WARNING := 1
 demo: $(VENV)/.base  ## train SENTINEL-4 on CartPole for about a minute, and explain one of its decisions
 	@$(BIN)/sentinel demo
 
-bench: $(VENV)/.bench  ## run the benchmarks
+bench: $(VENV)/.bench $(VENV)/.clients  ## run the benchmarks
 	@for script in benchmarks/[!_]*.py; do \
 		echo "== $$script"; $(BIN)/python "$$script" || exit; \
 	done

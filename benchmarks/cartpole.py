@@ -1,90 +1,89 @@
-"""SENTINEL on CartPole-v0 with the paper's constants: environment steps a second, falls, and the cost of K.
+"""SENTINEL-4 beside SB3-contrib's QR-DQN on CartPole: environment steps a second, in one run.
 
-    python benchmarks/cartpole.py                        # 20 seeds of SENTINEL-4, 1e5 steps, on all local devices
-    python benchmarks/cartpole.py --k 1 2 4 8 --risk neutral --out results/cartpole/neutral.csv
+    python benchmarks/cartpole.py
 
-The time is that of a whole training after compiling: a short training of the same shapes goes before it.
+Same schedule for both: an update every 100 steps of 4 gradient steps with batches of 32, targets every 1 000 steps,
+a replay of 1e5, hidden layers 32-32-128, 51 atoms or quantiles. QR-DQN has one network per agent, SENTINEL-4 four times
+two; torch gets one thread, with which it is fastest on networks of this size. Without sb3-contrib
+(requirements/clients.txt) only our own rates are printed.
 """
 
-import argparse
-import csv
 import os
 import platform
 import time
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any
 
+import gymnasium
 import jax
-import numpy as np
 
 from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
-from sentinel_rl.risk import CVaR, Expectation
-from sentinel_rl.runners.evaluate import evaluate
+from sentinel_rl.runners.host import HostRun
+from sentinel_rl.runners.host_worlds import GymnasiumWorld
 from sentinel_rl.runners.population import use_all_cores
 from sentinel_rl.runners.schedule import Plan
 from sentinel_rl.runners.train import Training, train
 
-RISKS = {
-    "neutral": {"aleatory": Expectation(), "epistemic": Expectation()},
-    "additive": {"aleatory": CVaR(0.25), "epistemic": Expectation()},
-    "composite": {"aleatory": CVaR(0.25), "epistemic": CVaR(0.25)},
-}
-FIELDS = ("risk", "k", "preset", "seed", "steps", "falls", "episodes", "last_100", "greedy")
-EVALUATION = {"episodes": 100, "seed": 1_000_000}  # frozen policy, epsilon 0
+STEPS = 10_000
 
 
-def measure(k: int, risk: str, preset: str, seeds: list[int], steps: int) -> tuple[list[dict[str, Any]], float]:
-    """Train all seeds; returns a row per seed and the seconds it took after compiling."""
-    env = CartPole(200)
-    agent = make_sentinel(env.spec, k=k, preset=preset, **RISKS[risk])
-    plan = Plan(steps=steps, epsilon_fraction=0.10 if preset == "literal" else 0.25)
-    next(iter(Training([agent] * len(seeds), env, plan, seeds).chunks()))
-    training = Training([agent] * len(seeds), env, plan, seeds)
-    jax.block_until_ready([group.runs for group in training.groups])
+def qr_dqn() -> float | None:
+    """Steps a second of the peer, one environment, one process."""
+    try:
+        import torch
+        from sb3_contrib import QRDQN
+    except ImportError:
+        return None
+    torch.set_num_threads(1)
+    network: dict[str, Any] = {"net_arch": [32, 32, 128], "n_quantiles": 51}
+    model = QRDQN(
+        "MlpPolicy", "CartPole-v1", learning_rate=2.5e-4, buffer_size=100_000, learning_starts=100, batch_size=32,
+        train_freq=100, gradient_steps=4, target_update_interval=1_000, policy_kwargs=network, seed=0, device="cpu",
+    )  # fmt: skip
+    model.learn(1_000)
+    return _rate(lambda: model.learn(STEPS), STEPS)
+
+
+def host() -> float:
+    """Steps a second of SENTINEL-4 on Gymnasium's CartPole-v1, one environment."""
+    world = GymnasiumWorld(gymnasium.make("CartPole-v1"), seed=0)
+    run = HostRun(make_sentinel(CartPole(500).spec), world, Plan(), seed=0)
+    for _ in range(1_000):
+        run.step()
+    return _rate(lambda: [run.step() for _ in range(STEPS)] and None, STEPS)
+
+
+def fused(seeds: int = 20, k: int = 4) -> float:
+    """Steps a second of a population on the JAX twin, all cores."""
+    env, plan = CartPole(500), Plan(steps=STEPS)
+    agents = [make_sentinel(env.spec, k=k)] * seeds
+    next(iter(Training(agents, env, plan, list(range(seeds))).chunks()))
+    training = Training(agents, env, plan, list(range(seeds)))
+    return _rate(lambda: train(training), seeds * STEPS)
+
+
+def _rate(work: Callable[[], Any], steps: int) -> float:
     begin = time.perf_counter()
-    train(training)
-    seconds = time.perf_counter() - begin
-    rows: list[dict[str, Any]] = []
-    for seed, log, state in zip(seeds, training.logs, training.agent_states(), strict=True):
-        greedy = float(np.mean(evaluate(agent, state, env, **EVALUATION).reward))
-        values = (risk, k, preset, seed, steps, log.terminations, len(log.episodes), log.recent(), greedy)
-        rows.append(dict(zip(FIELDS, values, strict=True)))
-    return rows, seconds
+    work()
+    return steps / (time.perf_counter() - begin)
 
 
 def main() -> None:
-    """Parse the options, measure, print, and write the rows if asked."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--k", type=int, nargs="+", default=[4])
-    parser.add_argument("--risk", nargs="+", choices=RISKS, default=["composite"])
-    parser.add_argument("--preset", choices=("sound", "literal"), default="sound")
-    parser.add_argument("--seeds", type=int, default=20, help="how many, from --first on")
-    parser.add_argument("--first", type=int, default=0)
-    parser.add_argument("--steps", type=int, default=100_000)
-    parser.add_argument("--out", type=Path, help="write a row per seed to this CSV file")
-    asked = parser.parse_args()
+    """Measure one after the other, and print the ratios."""
     use_all_cores()
-    print(f"{jax.devices()[0].device_kind}, {len(jax.devices())} devices, {os.cpu_count()} cores, "
-          f"Python {platform.python_version()}, jax {jax.__version__}")  # fmt: skip
-    print(f"{asked.seeds} seeds x {asked.steps} steps each, preset {asked.preset}")
-    seeds = list(range(asked.first, asked.first + asked.seeds))
-    rows: list[dict[str, Any]] = []
-    for risk in asked.risk:
-        for k in asked.k:
-            fresh, seconds = measure(k, risk, asked.preset, seeds, asked.steps)
-            falls = np.array([row["falls"] for row in fresh], float)
-            rows += fresh
-            solved = sum(row["greedy"] >= 190 for row in fresh)
-            print(f"{risk:>10}  K = {k}: {seconds:7.2f} s, {asked.seeds * asked.steps / seconds:10,.0f} steps/s, falls "
-                  f"{falls.mean():7.1f} +- {falls.std(ddof=1) / len(falls) ** 0.5:.1f} (SEM), "
-                  f"greedy return >= 190 in {solved} of {len(fresh)}", flush=True)  # fmt: skip
-    if asked.out is not None:
-        asked.out.parent.mkdir(parents=True, exist_ok=True)
-        with open(asked.out, "w", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+    print(f"{os.cpu_count()} cores, Python {platform.python_version()}, jax {jax.__version__}, {STEPS} steps each")
+    peer = qr_dqn()
+    if peer is None:
+        print("QR-DQN (SB3-contrib) is not installed")
+    else:
+        print(f"QR-DQN (SB3-contrib), one environment    {peer:10,.0f} steps/s")
+    for name, measure in (("SENTINEL-4, host path, one environment", host), ("SENTINEL-4, fused, 20 seeds", fused)):
+        rate = measure()
+        ratio = "" if peer is None else f"  {rate / peer:6.2f} x QR-DQN"
+        print(f"{name:<40} {rate:10,.0f} steps/s{ratio}", flush=True)
+    one, eight = fused(k=1), fused(k=8)
+    print(f"fused, K = 1: {one:,.0f} steps/s, K = 8: {eight:,.0f} steps/s: K = 8 costs {one / eight:.1f} x K = 1")
 
 
 if __name__ == "__main__":
