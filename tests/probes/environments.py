@@ -1,6 +1,6 @@
 """Five worlds in which one fault of an agent shows at once; each asks one thing more than the one before.
 
-All are tables of two states, so that those with equally many actions share what is compiled.
+All are tables of two states and two actions, so that they are run side by side and compiled once for an agent.
 """
 
 import equinox as eqx
@@ -39,13 +39,13 @@ def _probe(second_start: float, reward: list[list[float]], ends: list[bool]) -> 
     return Probe(jnp.float32(second_start), jnp.array(reward, jnp.float32), jnp.array(ends))
 
 
-# One action, one step, reward 1: the loss and the optimiser.
-ONE_REWARD = _probe(0.0, [[1], [0]], [True, True])
-# One action, one step, the reward is the observation: the network sees.
-REWARD_IS_SEEN = _probe(0.5, [[-1], [1]], [True, True])
-# One action, two steps, reward 1 at the end: the discount and the target network.
-LATE_REWARD = _probe(0.0, [[0], [1]], [False, True])
-# Two actions, one step, reward -1 for the first and 1 for the second: the choice.
+# One step, reward 1 whatever is done: the loss and the optimiser.
+ONE_REWARD = _probe(0.0, [[1, 1], [0, 0]], [True, True])
+# One step, the reward is the observation: the network sees.
+REWARD_IS_SEEN = _probe(0.5, [[-1, -1], [1, 1]], [True, True])
+# Two steps, reward 1 at the end: the discount and the target network.
+LATE_REWARD = _probe(0.0, [[0, 0], [1, 1]], [False, True])
+# One step, reward -1 for the first action and 1 for the second: the choice.
 CHOICE = _probe(0.0, [[-1, 1], [0, 0]], [True, True])
-# Two actions, one step, reward 1 for the action that the observation asks for: the policy.
+# One step, reward 1 for the action that the observation asks for: the policy.
 CHOICE_IS_SEEN = _probe(0.5, [[1, -1], [-1, 1]], [True, True])

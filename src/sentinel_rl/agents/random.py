@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from sentinel_rl.agents.agent import Account, Metrics
-from sentinel_rl.agents.options import options_of, require_known
+from sentinel_rl.agents.options import checked, options_of, require_known
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.replay import Transition
@@ -80,4 +80,4 @@ def make_random(spec: EnvSpec, **options: Any) -> RandomAgent:
     action = options.get("action")
     if action is not None and action not in range(spec.num_actions):
         raise UsageError(f"action {action!r} does not exist: {spec.name} has the actions 0 to {spec.num_actions - 1}")
-    return RandomAgent(**options)
+    return RandomAgent(**checked(RandomAgent, options))
