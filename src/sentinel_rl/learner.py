@@ -1,58 +1,28 @@
-"""The familiar class: SENTINEL with the methods that users of reinforcement learning libraries know."""
+"""The familiar classes: every agent with the methods that users of reinforcement learning libraries know."""
 
-import copy
-import dataclasses
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-import gymnasium
 import jax
-import jax.numpy as jnp
 import numpy as np
-from gymnasium import spaces
 
-from sentinel_rl.agents.options import OPTIONS, make_sentinel, require_known
-from sentinel_rl.agents.sentinel import SentinelAgent, SentinelState
-from sentinel_rl.compilation import use_compilation_cache
-from sentinel_rl.envs.spec import EnvSpec
-from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
-from sentinel_rl.explanation import Explanation, explain
+from sentinel_rl.base_learner import Learner
+from sentinel_rl.errors import IncompatibleError, SentinelWarning
+from sentinel_rl.explanation import Estimates, Explanation, explain
 from sentinel_rl.risk import Expectation, RiskMeasure
-from sentinel_rl.runners.archive import load_archive, read_archive_manifest, save_archive
-from sentinel_rl.runners.callbacks import Callbacks, seen_locals
-from sentinel_rl.runners.course import COURSE_OPTIONS, make_plan
-from sentinel_rl.runners.episodes import EpisodeLog
-from sentinel_rl.runners.host import HostRun
-from sentinel_rl.runners.host_train import train_on_host
-from sentinel_rl.runners.logger import Logger
-from sentinel_rl.runners.progress import progress_bar as showing
-from sentinel_rl.runners.schedule import Plan
-from sentinel_rl.runners.train import Training, train
-from sentinel_rl.runners.watch import REPORT_OPTIONS, Reports, looking, state_of
-from sentinel_rl.runners.worlds import Alone, Place, WorldLike, find_place, host_world, require_sizes
+from sentinel_rl.runners.archive import read_archive_manifest
+from sentinel_rl.runners.course import make_plan
+from sentinel_rl.runners.worlds import WorldLike
 
-__all__ = ["Sentinel", "make_plan"]
+__all__ = ["CDQN", "LEARNERS", "UADQN", "VDQN", "Learner", "Random", "Sentinel", "VDQNCVaR", "load_agent", "make_plan"]
 
 
-class Sentinel:
-    """SENTINEL-K on an environment.
+class Sentinel(Learner):
+    """SENTINEL-K on an environment; the arguments are those of `Learner`.
 
-    Args:
-        policy: ``"MlpPolicy"``, for the sake of habit.
-        env: a Gymnasium name or environment with a Box observation and Discrete actions, a vector of such
-            (``gymnasium.make_vec``), or a JAX environment. A name that has a JAX twin trains on the twin, compiled
-            whole. An `EnvSpec` makes an agent that cannot learn.
-        seed: of all random numbers.
-        tensorboard_log: folder for TensorBoard's scalars; needs the package tensorboardX.
-        monitor_dir: folder for ``monitor.csv``, the episodes of training in SB3's format.
-        strict_support: stop with an error where returns do not fit into the support, instead of warning.
-        verbose: 1 prints the scalars while training.
-        options: of the agent (see `make_sentinel`: ``k``, ``aleatory``, ``epistemic``, ``lam``, ``preset``, ...) and of
-            the course: ``learn_every`` (steps, or ``"triangular"``), ``warmup``, ``epsilon_start``,
-            ``epsilon_end``, ``epsilon_fraction``.
+    Its options are those of `make_sentinel`: ``k``, ``aleatory``, ``epistemic``, ``lam``, ``preset``, ...
 
     Example:
         >>> agent = Sentinel("MlpPolicy", "CartPole-v1", k=2, hidden=(16,), aleatory="cvar:0.25", seed=0)
@@ -63,228 +33,108 @@ class Sentinel:
         (2, 2, 51)
     """
 
-    def __init__(
-        self,
-        policy: str,
-        env: WorldLike,
-        seed: int = 0,
-        *,
-        tensorboard_log: str | Path | None = None,
-        monitor_dir: str | Path | None = None,
-        strict_support: bool = False,
-        verbose: int = 0,
-        **options: Any,
-    ):
-        if policy != "MlpPolicy":
-            raise UsageError(f"unknown policy {policy!r}: 'MlpPolicy' is the one there is")
-        require_known(options, (*OPTIONS, *COURSE_OPTIONS), (*REPORT_OPTIONS, "seed"))
-        self.seed, self.options, self.place = seed, options, find_place(env)
-        use_compilation_cache()
-        self.reports = Reports(tensorboard_log, monitor_dir, strict_support, verbose)
-        self.agent = _make_agent(self.spec, options)
+    kind = "sentinel"
+
+    def __init__(self, policy: str, env: WorldLike, seed: int = 0, **options: Any):
+        super().__init__(policy, env, seed, **options)
         if self.agent.k == 1 and not isinstance(self.agent.epistemic, Expectation):
             warnings.warn(
                 "with k=1 members cannot disagree: epistemic risk has no effect", SentinelWarning, stacklevel=2
             )
-        self.logger = Logger()
-        self.num_timesteps, self._draws = 0, 0
-        init_key = jax.random.split(jax.random.key(seed), 3)[0]
-        self.state: SentinelState = jax.jit(lambda key: self.agent.init(self.spec, key))(init_key)
-
-    def learn(self, total_timesteps: int, callback: Any = None, progress_bar: bool = False) -> Self:
-        """Train from the seed for exactly this many steps.
-
-        Args:
-            total_timesteps: environment steps.
-            callback: a function ``callback(locals, globals)``, an object like SB3's callbacks, or a list of such; it
-                sees ``rewards``, ``dones`` and ``infos`` of every step, made one by one, and stops with False.
-            progress_bar: show steps, episodes and recent return.
-        """
-        plan = self._plan(total_timesteps)
-        if self.num_timesteps:
-            warnings.warn("learn() starts anew: what was learnt before is given up", SentinelWarning, stacklevel=2)
-        callbacks = Callbacks(callback, self)
-        if callbacks or self.place.stepped_from_python:
-            self._learn_step_by_step(plan, callbacks, progress_bar)
-        else:
-            self.state = self._train_many(plan, [self.seed], progress_bar)[0]
-            self.num_timesteps = plan.steps
-        return self
-
-    def learn_many(self, total_timesteps: int, seeds: Iterable[int], progress_bar: bool = False) -> "list[Sentinel]":
-        """Train one agent per seed, all at once on a JAX environment; this agent stays as it is."""
-        seeds = list(seeds)
-        if self.place.stepped_from_python or not seeds:
-            raise UsageError(f"learn_many needs seeds and an environment in JAX, got {seeds} and {self.spec.name}")
-        plan = self._plan(total_timesteps)
-        states = self._train_many(plan, seeds, progress_bar)
-        return [
-            self._copy(seed=seed, state=state, num_timesteps=plan.steps, logger=Logger())
-            for seed, state in zip(seeds, states, strict=True)
-        ]
-
-    def predict(
-        self, observation: Any, state: Any = None, episode_start: Any = None, deterministic: bool = True
-    ) -> tuple[np.ndarray | np.integer[Any], Any]:
-        """Choose actions for one observation or a batch; not `deterministic` explores with the last epsilon."""
-        obs, single = self.place.batch(observation)
-        epsilon = 0.0 if deterministic else float(self.options.get("epsilon_end", 0.05))
-        self._draws += not deterministic
-        draw = jax.random.fold_in(jax.random.key(self.seed), 0 if deterministic else self._draws)
-        chosen = _act(self.agent, self.state, obs, jnp.float32(epsilon), jax.random.split(draw, len(obs)))
-        actions = np.asarray(chosen, np.int64) + self.place.first_action
-        return (actions[0] if single else actions), state
 
     def assess(self, observation: Any) -> Explanation:
         """Explain the decision at one observation."""
-        obs, single = self.place.batch(observation)
-        if not single:
-            raise UsageError(f"assess explains one observation, got a batch of shape {np.shape(observation)}")
-        return explain(self.agent, self.state.online, obs[0], self.place.first_action)
+        explanation: Explanation = super().assess(observation)
+        return explanation
 
-    def with_risk(
-        self, aleatory: str | RiskMeasure | None = None, epistemic: str | RiskMeasure | None = None
-    ) -> "Sentinel":
+    def with_risk(self, aleatory: str | RiskMeasure | None = None, epistemic: str | RiskMeasure | None = None) -> Self:
         """The same trained agent under other risk measures; nothing is trained anew."""
         changed = {"aleatory": aleatory, "epistemic": epistemic}
         options = self.options | {name: value for name, value in changed.items() if value is not None}
-        return self._copy(options=options, agent=_make_agent(self.spec, options))
+        return self._copy(options=options, agent=self._make_agent(options))
 
-    def save(self, path: str | Path) -> Path:
-        """Save what is needed to act, as one small file without pickle; a bare name gets ``.zip``."""
-        about = {
-            "options": {k: str(v) if isinstance(v, RiskMeasure) else v for k, v in self.options.items()},
-            "spec": dataclasses.asdict(self.spec),
-            "obs_shape": self.place.obs_shape,
-            "first_action": self.place.first_action,
-            "seed": self.seed,
-            "num_timesteps": self.num_timesteps,
-        }
-        return save_archive(Path(path) if Path(path).suffix else f"{path}.zip", self.state.online, about)
-
-    @classmethod
-    def load(cls, path: str | Path, env: WorldLike = None, **settings: Any) -> "Sentinel":
-        """Load a saved agent; with an environment, it must be of the size the agent was trained for.
-
-        Args:
-            path: of the file that `save` wrote.
-            env: to learn in, or to check against; without one the agent can act and explain.
-            settings: ``tensorboard_log``, ``monitor_dir``, ``strict_support`` and ``verbose``.
-
-        Raises:
-            IncompatibleError: for another environment size, a damaged or a foreign file.
-        """
-        about = read_archive_manifest(path).about
-        if "spec" not in about:
-            raise IncompatibleError(f"{path} holds no agent: give a file that Sentinel.save wrote")
-        saved = EnvSpec(**_from_json(about["spec"]))
-        place = Place(saved, None, tuple(about["obs_shape"]), about["first_action"])
-        if env is not None:
-            place = find_place(env)
-            require_sizes(place.spec, saved, str(path))
-        with warnings.catch_warnings():  # what was worth a warning was warned about before it was trained
-            warnings.simplefilter("ignore", SentinelWarning)
-            loaded = cls("MlpPolicy", saved, about["seed"], **settings, **_from_json(about["options"]))
-        networks, _ = load_archive(path, loaded.state.online)
-        loaded.state = dataclasses.replace(loaded.state, online=networks, target=networks)
-        loaded.place, loaded.num_timesteps = place, about["num_timesteps"]
-        return loaded
-
-    @property
-    def env(self) -> Any:
-        """The environment it learns in, a JAX or a Gymnasium one, or None."""
-        return self.place.env
-
-    @property
-    def spec(self) -> EnvSpec:
-        """The sizes of the environment."""
-        return self.place.spec
-
-    @property
-    def observation_space(self) -> spaces.Space[Any]:
-        """What the agent sees."""
-        return self.place.observation_space
-
-    @property
-    def action_space(self) -> "spaces.Discrete[Any]":
-        """What the agent can do."""
-        return self.place.action_space
-
-    def get_env(self) -> Any:
-        """The environment with Gymnasium's face, or the vector of them, or None."""
-        env = self.place.gymnasium
-        return Alone(env) if isinstance(env, gymnasium.Env) else env
-
-    def get_vec_normalize_env(self) -> None:
-        """None: observations are not normalised. SB3's callbacks ask."""
-
-    def _plan(self, steps: int) -> Plan:
-        if self.place.env is None:
-            raise UsageError("this agent has no environment to learn in: give it one, Sentinel('MlpPolicy', env)")
-        plan = make_plan(steps, self.agent.samples, self.options)
-        if plan.learn_times.size == 0:
-            warnings.warn(
-                f"0 updates would be made in {steps} steps: train longer than the warm-up of {plan.warmup}, "
-                f"or learn more often",
-                SentinelWarning,
-                stacklevel=3,
-            )
-        return plan
-
-    def _train_many(self, plan: Plan, seeds: list[int], shown: bool) -> list[SentinelState]:
-        training = Training([self.agent] * len(seeds), self.place.env, plan, seeds)
-        with (
-            self.reports.watching(self.agent, self.spec.name, seeds, training.logs) as watches,
-            showing(plan.steps, len(seeds), shown) as show,
-        ):
-            self.logger = watches[0].logger
-            train(training, report=looking(show, watches, partial(state_of, training.groups)))
-        for run, failure in training.failures.items():
-            warnings.warn(f"the agent of seed {seeds[run]} is of no use: {failure}", SentinelWarning, stacklevel=4)
-        return training.agent_states()
-
-    def _learn_step_by_step(self, plan: Plan, callbacks: Callbacks, shown: bool) -> None:
-        run, log = HostRun(self.agent, host_world(self.place, self.seed), plan, self.seed), EpisodeLog()
-        self.state, self.num_timesteps = run.state, 0
-
-        def after_step(happened: Any, actions: np.ndarray, metrics: list[Any], ended: Sequence[Any]) -> bool:
-            self.state, self.num_timesteps = run.state, run.t
-            seen = seen_locals(self, happened, actions + self.place.first_action, ended)
-            return callbacks.step(seen, updated=bool(metrics))
-
-        with (
-            self.reports.watching(self.agent, self.spec.name, [self.seed], [log]) as watches,
-            showing(plan.steps, shown=shown) as show,
-        ):
-            self.logger = watches[0].logger
-            callbacks.start({"self": self, "total_timesteps": plan.steps})
-            look = looking(show, watches, lambda _: run.state)
-            try:
-                train_on_host(run, log, look, after_step if callbacks else None)
-            finally:
-                self.state, self.num_timesteps = run.state, run.t
-            callbacks.end()
-
-    def _copy(self, **changes: Any) -> "Sentinel":
-        """Another agent that shares what is not changed."""
-        other = copy.copy(self)
-        other.__dict__.update(changes)
-        return other
+    def _explain(self, obs: np.ndarray) -> Explanation:
+        return explain(self.agent, self.state.online, obs, self.place.first_action)
 
 
-def _make_agent(spec: EnvSpec, options: Mapping[str, Any]) -> SentinelAgent:
-    return make_sentinel(spec, **{name: value for name, value in options.items() if name not in COURSE_OPTIONS})
+class CDQN(Learner):
+    """The categorical DQN on an environment; the arguments are those of `Learner`, the options of `make_cdqn`.
+
+    Example:
+        >>> print(CDQN("MlpPolicy", "CartPole-v1", hidden=(8,)).assess(np.zeros(4)).note)
+        aleatory only: one network cannot disagree with itself, so nothing is told of what it does not know
+    """
+
+    kind = "cdqn"
+
+    def _explain(self, obs: np.ndarray) -> Explanation:
+        note = "aleatory only: one network cannot disagree with itself, so nothing is told of what it does not know"
+        return explain(self.agent, self.state.online, obs, self.place.first_action, note)
+
+
+class VDQN(Learner):
+    """VDQN on an environment; the arguments are those of `Learner`, the options of `make_vdqn`."""
+
+    kind = "vdqn"
+
+    def _explain(self, obs: np.ndarray) -> Estimates:
+        told, draws = _draws_of(self.agent, self.state, obs)
+        note = (
+            "epistemic_sd is the spread of the posterior's draws; aleatory_sd is the model's constant noise: "
+            "how the return scatters is not learnt"
+        )
+        measure = f"{self.agent.risk} over draws of the return"
+        return Estimates(told, np.asarray(draws), measure, note, self.place.first_action)
+
+
+class VDQNCVaR(VDQN):
+    """VDQN that maximises CVaR over its posterior; the options are those of `make_vdqn_cvar`."""
+
+    kind = "vdqn-cvar"
+
+
+class UADQN(Learner):
+    """UA-DQN on an environment; the arguments are those of `Learner`, the options of `make_uadqn`."""
+
+    kind = "uadqn"
+
+    def _explain(self, obs: np.ndarray) -> Estimates:
+        note = (
+            "epistemic_sd and aleatory_sd are estimates from two posterior networks: how far they are apart, and how "
+            "much they spread alike; there are no laws of the return"
+        )
+        neutral = self.agent.evaluation == "neutral"
+        measure = "the mean" if neutral else f"mean - {float(self.agent.aversion):g} aleatory_sd"
+        return Estimates(_account(self.agent, self.state, obs), None, measure, note, self.place.first_action)
+
+
+class Random(Learner):
+    """A policy that learns nothing; the options are those of `make_random`."""
+
+    kind = "random"
+
+    def _explain(self, obs: np.ndarray) -> Estimates:
+        note = "nothing is learnt and nothing is known"
+        told = _account(self.agent, self.state, obs)
+        return Estimates(told, None, "nothing", note, self.place.first_action)
+
+
+LEARNERS: Mapping[str, type[Learner]] = {each.kind: each for each in (Sentinel, CDQN, VDQN, VDQNCVaR, UADQN, Random)}
+
+
+def load_agent(path: str | Path, env: WorldLike = None, **settings: Any) -> Learner:
+    """Load a saved agent of any kind, with the arguments of `Learner.load`."""
+    kind = read_archive_manifest(path).about.get("agent", "sentinel")
+    if kind not in LEARNERS:
+        raise IncompatibleError(f"{path} holds an agent of the unknown kind {kind!r}: a newer version may know it")
+    return LEARNERS[kind].load(path, env, **settings)
 
 
 @jax.jit
-def _act(agent: SentinelAgent, state: SentinelState, obs: Any, epsilon: Any, keys: Any) -> Any:
-    return jax.vmap(lambda x, key: agent.act(state, x, epsilon, key))(obs, keys)
+def _account(agent: Any, state: Any, obs: Any) -> Any:
+    return agent.account(state, obs)
 
 
-def _from_json(content: Any) -> Any:
-    """Undo what JSON does to tuples and infinity."""
-    if isinstance(content, Mapping):
-        return {name: _from_json(value) for name, value in content.items()}
-    if isinstance(content, list):
-        return tuple(_from_json(value) for value in content)
-    return float(content) if content in ("inf", "-inf") else content
+@jax.jit
+def _draws_of(agent: Any, state: Any, obs: Any) -> Any:
+    return agent.account(state, obs), agent.posterior_values(state, obs)

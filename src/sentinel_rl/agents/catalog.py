@@ -6,9 +6,10 @@ from typing import Any, NamedTuple, Protocol
 from sentinel_rl.agents.agent import Accountable
 from sentinel_rl.agents.cdqn import CDQN_OPTIONS, make_cdqn
 from sentinel_rl.agents.options import OPTIONS, make_sentinel
-from sentinel_rl.agents.random import RANDOM_OPTIONS, make_random
-from sentinel_rl.agents.uadqn import UADQN_OPTIONS, make_uadqn
-from sentinel_rl.agents.vdqn import VDQN_OPTIONS, make_vdqn, make_vdqn_cvar
+from sentinel_rl.agents.random import RANDOM_OPTIONS, RandomAgent, make_random
+from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.agents.uadqn import UADQN_OPTIONS, UADQNAgent, make_uadqn
+from sentinel_rl.agents.vdqn import VDQN_OPTIONS, VDQNAgent, make_vdqn, make_vdqn_cvar
 from sentinel_rl.envs.spec import EnvSpec
 
 
@@ -21,19 +22,20 @@ class Maker(Protocol):
 
 
 class Kind(NamedTuple):
-    """How an agent is made, and from which options."""
+    """How an agent is made, from which options, and what comes out."""
 
     make: Maker
     options: tuple[str, ...]
+    agent: type[Any]
 
 
 AGENTS: Mapping[str, Kind] = {
-    "sentinel": Kind(make_sentinel, OPTIONS),
-    "cdqn": Kind(make_cdqn, CDQN_OPTIONS),
-    "vdqn": Kind(make_vdqn, VDQN_OPTIONS),
-    "vdqn-cvar": Kind(make_vdqn_cvar, VDQN_OPTIONS),
-    "uadqn": Kind(make_uadqn, UADQN_OPTIONS),
-    "random": Kind(make_random, RANDOM_OPTIONS),
+    "sentinel": Kind(make_sentinel, OPTIONS, SentinelAgent),
+    "cdqn": Kind(make_cdqn, CDQN_OPTIONS, SentinelAgent),
+    "vdqn": Kind(make_vdqn, VDQN_OPTIONS, VDQNAgent),
+    "vdqn-cvar": Kind(make_vdqn_cvar, VDQN_OPTIONS, VDQNAgent),
+    "uadqn": Kind(make_uadqn, UADQN_OPTIONS, UADQNAgent),
+    "random": Kind(make_random, RANDOM_OPTIONS, RandomAgent),
 }
 
 

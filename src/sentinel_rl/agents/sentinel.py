@@ -121,10 +121,10 @@ class SentinelAgent(ReplayAgent):
         return assess(self.belief(state.online, obs), self.epistemic, self.aleatory)
 
     def account(self, state: SentinelState, obs: Array) -> Account:
-        """The composite risk of every action and what it is made of: ``mean - aleatory - epistemic``."""
+        """The composite risk of every action and its two penalties."""
         why = self.assess(state, obs)
-        parts = {"mean": why.mean, "aleatory": why.aleatory_penalty, "epistemic": why.epistemic_penalty}
-        return Account(why.composite, parts)
+        penalties = {"aleatory": why.aleatory_penalty, "epistemic": why.epistemic_penalty}
+        return Account(why.composite, {**penalties, "composite": why.composite})
 
     def learn(self, state: SentinelState, update: Array, key: jax.Array) -> tuple[SentinelState, Metrics]:
         """One epoch of minibatches over fresh draws from every member's data (lines 4 to 13)."""

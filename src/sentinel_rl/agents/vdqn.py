@@ -87,11 +87,15 @@ class VDQNAgent(SoleAgent):
 
     def account(self, state: VDQNState, obs: Float[Array, " obs"]) -> Account:
         """The score of every action, the mean and the spread of its value over the posterior, and the noise."""
-        key = jax.random.key(0)
-        values = state.online.outputs(obs, state.online.noise(jax.random.split(key)[0], self.draws))
+        values = self.posterior_values(state, obs)
         aleatory = jnp.broadcast_to(jnp.asarray(self.noise, values.dtype), values.shape[1:])
         spread = {"epistemic_sd": jnp.std(values, axis=0), "aleatory_sd": aleatory}
-        return Account(self.values(state, obs, key), {"mean": jnp.mean(values, axis=0), **spread})
+        return Account(self.values(state, obs, jax.random.key(0)), {"mean": jnp.mean(values, axis=0), **spread})
+
+    def posterior_values(self, state: VDQNState, obs: Float[Array, " obs"]) -> Float[Array, "draws A"]:
+        """The values of every action under the networks that an account is made of."""
+        posterior: Posterior = state.online
+        return posterior.outputs(obs, posterior.noise(jax.random.split(jax.random.key(0))[0], self.draws))
 
     def observe(self, state: VDQNState, t: Array, transition: Transition, key: jax.Array) -> VDQNState:
         """Keep a transition; after the last of an episode another network acts."""

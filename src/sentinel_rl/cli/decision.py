@@ -12,8 +12,8 @@ from sentinel_rl.cli.files import write_atomically
 from sentinel_rl.cli.options import parse_observation
 from sentinel_rl.cli.runs import jax_env, read_run
 from sentinel_rl.errors import UsageError
-from sentinel_rl.explanation import Explanation
-from sentinel_rl.learner import Sentinel
+from sentinel_rl.explanation import Decision
+from sentinel_rl.learner import Learner
 
 KINDS = (".png", ".svg", ".pdf")
 
@@ -36,21 +36,21 @@ def run(path: Path, obs: str | None, seed_index: int, plot: Path | None, as_json
         draw(why, plot)
 
 
-def show(why: Explanation, obs: np.ndarray) -> None:
+def show(why: Decision, obs: np.ndarray) -> None:
     """Print the table of a decision."""
     console = results()
     numbers = ", ".join(f"{number:.4g}" for number in np.ravel(obs))
     console.print(f"at the observation ({numbers})\n{why}", markup=False, soft_wrap=True)
 
 
-def draw(why: Explanation, path: Path) -> Path:
+def draw(why: Decision, path: Path) -> Path:
     """Save the picture of a decision, whole or not at all."""
     content = io.BytesIO()
     why.plot().savefig(content, format=path.suffix[1:].lower(), dpi=150)
     return write_atomically(path, content.getvalue())
 
 
-def first_observation(agent: Sentinel, seed: int = 0) -> np.ndarray:
+def first_observation(agent: Learner, seed: int = 0) -> np.ndarray:
     """What the agent sees at the beginning of an episode."""
     if (env := jax_env(agent)) is not None:
         return np.asarray(env.reset(jax.random.key(seed))[1])

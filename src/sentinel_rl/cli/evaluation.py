@@ -11,7 +11,8 @@ from rich.table import Table
 from sentinel_rl.cli import figures
 from sentinel_rl.cli.console import progress_bar, results
 from sentinel_rl.cli.runs import jax_env, read_run
-from sentinel_rl.learner import Sentinel
+from sentinel_rl.errors import UsageError
+from sentinel_rl.learner import Learner, Sentinel
 from sentinel_rl.runners.atomic import write_text
 from sentinel_rl.runners.evaluate import Episodes, Summary, evaluate, evaluate_gymnasium, pooled, summarise
 from sentinel_rl.runners.population import use_all_cores
@@ -48,7 +49,9 @@ def frontier(path: Path, episodes: int, seed: int) -> None:
     """Evaluate the same agents with other risk levels, print the table and draw mean against tail."""
     use_all_cores()
     run = read_run(path)
-    agents, rows = run.policies(), {}
+    agents, rows = [agent for agent in run.policies() if isinstance(agent, Sentinel)], {}
+    if not agents:
+        raise UsageError(f"{path} holds agents of kind {run.kind!r}: the risk of only 'sentinel' can be chosen anew")
     with progress_bar("evaluating") as report:
         for done, alpha in enumerate(ALPHAS):
             report(done, len(ALPHAS))
@@ -62,7 +65,7 @@ def frontier(path: Path, episodes: int, seed: int) -> None:
     results().print(f"picture: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
 
 
-def _play(agent: Sentinel, episodes: int, seed: int) -> Episodes:
+def _play(agent: Learner, episodes: int, seed: int) -> Episodes:
     gamma = float(agent.agent.gamma)
     if (env := jax_env(agent)) is not None:
         return evaluate(agent.agent, agent.state, env, episodes, seed, gamma)

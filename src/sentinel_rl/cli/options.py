@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from sentinel_rl.agents.options import OPTIONS, require_known
-from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.agents.catalog import AGENTS
+from sentinel_rl.agents.options import require_known
 from sentinel_rl.errors import UsageError
 
 # Options of the course of a run, beside those of the agent, with an example of their type.
@@ -21,8 +21,8 @@ COURSE: dict[str, Any] = {
 }
 
 
-def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
-    """Read ``name=value`` settings.
+def parse_settings(settings: Sequence[str], agent: str = "sentinel") -> dict[str, Any]:
+    """Read ``name=value`` settings of an agent.
 
     Raises:
         UsageError: for an unknown name (with the nearest) or a value of another kind.
@@ -36,8 +36,8 @@ def parse_settings(settings: Sequence[str]) -> dict[str, Any]:
         name, sign, text = setting.partition("=")
         if not sign:
             raise UsageError(f"--set {setting}: write it as name=value, for example --set batch=64")
-        require_known([name.strip()], (*OPTIONS, *COURSE))
-        chosen[name.strip()] = _checked(name.strip(), _value(text.strip()))
+        require_known([name.strip()], (*AGENTS[agent].options, *COURSE))
+        chosen[name.strip()] = _checked(agent, name.strip(), _value(text.strip()))
     return chosen
 
 
@@ -77,13 +77,15 @@ def _value(text: str) -> Any:
         return float(text) if text.lower() in ("inf", "+inf", "-inf") else text
 
 
-def _checked(name: str, value: Any) -> Any:
+def _checked(agent: str, name: str, value: Any) -> Any:
     """Compare with the kind of the option's default: a text in place of a number is a slip."""
-    fields = {field.name: field.default for field in dataclasses.fields(SentinelAgent)}
+    fields = {field.name: field.default for field in dataclasses.fields(AGENTS[agent].agent)}
     example = fields.get(name, COURSE.get(name))
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name == "learn_every" and value == "triangular":
         return value
+    if isinstance(example, bool):
+        return {"true": True, "false": False}.get(str(value).lower(), value)
     if isinstance(example, tuple):
         value = (value,) if isinstance(value, int) else value
         if not isinstance(value, tuple):

@@ -5,7 +5,19 @@ from typing import Annotated, Any
 
 import typer
 
+from sentinel_rl.errors import UsageError
+
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that `sentinel train --out` was given.")]
+
+# What SENTINEL is where nothing else is written; it is part of what a run records.
+USUAL: dict[str, Any] = {
+    "k": 4,
+    "aleatory": "cvar:0.25",
+    "epistemic": "cvar:0.25",
+    "lam": 1.0,
+    "preset": "sound",
+    "gamma": 0.99,
+}
 
 
 def train(
@@ -13,12 +25,23 @@ def train(
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the run.")],
     steps: Annotated[int, typer.Option(min=1, help="Environment steps per seed.")] = 100_000,
     seeds: Annotated[str, typer.Option(metavar="N|LIST", help="5 means 0 to 4; or a list: 3,7,9.")] = "1",
-    k: Annotated[int, typer.Option("--k", help="Members of the ensemble.")] = 4,
-    aleatory: Annotated[str, typer.Option(metavar="MEASURE", help="Risk of each member's law.")] = "cvar:0.25",
-    epistemic: Annotated[str, typer.Option(metavar="MEASURE", help="Risk across the members.")] = "cvar:0.25",
-    lam: Annotated[float, typer.Option(help="FTRL's parameter; 0 weighs all members equally.")] = 1.0,
-    preset: Annotated[str, typer.Option(metavar="sound|literal", help="The reading of the algorithm.")] = "sound",
-    gamma: Annotated[float, typer.Option(help="Discount.")] = 0.99,
+    agent: Annotated[
+        str, typer.Option(metavar="NAME", help="sentinel, cdqn, vdqn, vdqn-cvar, uadqn or random.")
+    ] = "sentinel",
+    k: Annotated[int | None, typer.Option("--k", help="Members of the ensemble.", show_default="4")] = None,
+    aleatory: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law.", show_default="cvar:0.25")
+    ] = None,
+    epistemic: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Risk across the members.", show_default="cvar:0.25")
+    ] = None,
+    lam: Annotated[
+        float | None, typer.Option(help="FTRL's parameter; 0 weighs all members equally.", show_default="1.0")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="sound|literal", help="The reading of the algorithm.", show_default="sound")
+    ] = None,
+    gamma: Annotated[float | None, typer.Option(help="Discount.", show_default="0.99")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
     ] = None,
@@ -32,7 +55,7 @@ def train(
         bool, typer.Option("--strict-support", help="Stop where returns do not fit into the support.")
     ] = False,
 ) -> None:
-    """Train SENTINEL, one run per seed; the same command resumes a run that was interrupted.
+    """Train an agent, SENTINEL or another, one run per seed; the same command resumes a run that was interrupted.
 
     Ctrl-C saves and stops (exit code 75); a run in which a number is not finite fails alone (exit code 5, or 4 where it
     was the only one). The folder gets checkpoints, the episodes of every seed and, at the end, its
@@ -43,14 +66,19 @@ def train(
     - `sentinel train --env CartPole-v1 --seeds 5 --out runs/pole`
     - `sentinel train --env CartPole-v1 --k 8 --aleatory wang:0.1 --out runs/wang`
     - `sentinel train --env CartPole-v1 --set batch=64 --set hidden=64,64 --out runs/wide`
+    - `sentinel train --env CartPole-v1 --agent uadqn --set aversion=0.5 --out runs/uadqn`
     """
+    from sentinel_rl.agents.catalog import AGENTS
     from sentinel_rl.cli.options import parse_seeds, parse_settings
     from sentinel_rl.cli.training import Habits, configuration_of, run
 
-    named: dict[str, Any] = {"k": k, "aleatory": aleatory, "epistemic": epistemic, "lam": lam}
-    options = named | {"preset": preset, "gamma": gamma} | parse_settings(settings or [])
+    if agent not in AGENTS:
+        raise UsageError(f"--agent {agent}: choose one of {', '.join(AGENTS)}")
+    named = {"k": k, "aleatory": aleatory, "epistemic": epistemic, "lam": lam, "preset": preset, "gamma": gamma}
+    given = {name: value for name, value in named.items() if value is not None}
+    options = (USUAL if agent == "sentinel" else {}) | given | parse_settings(settings or [], agent)
     habits = Habits(save_every, quiet, tensorboard, strict_support)
-    run(configuration_of(env, steps, parse_seeds(seeds), options), out, overwrite, habits)
+    run(configuration_of(env, steps, parse_seeds(seeds), options, agent), out, overwrite, habits)
 
 
 def evaluate(

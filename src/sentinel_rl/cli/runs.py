@@ -7,7 +7,7 @@ from typing import Any
 
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import SentinelWarning, UsageError
-from sentinel_rl.learner import Sentinel
+from sentinel_rl.learner import LEARNERS, Learner, load_agent
 from sentinel_rl.runners.course import make_plan
 from sentinel_rl.runners.folder import status
 from sentinel_rl.runners.schedule import Plan
@@ -44,11 +44,16 @@ class Run:
         """The seeds whose runs did not fail, in order."""
         return [seed for seed in self.configuration["seeds"] if seed not in self.failed]
 
+    @property
+    def kind(self) -> str:
+        """The kind of the agents; the first runs had only one."""
+        return str(self.configuration.get("agent", "sentinel"))
+
     def policy_file(self, seed: int) -> Path:
         """Where the policy of a seed is."""
         return policy_file(self.path, seed)
 
-    def policies(self) -> list[Sentinel]:
+    def policies(self) -> list[Learner]:
         """The trained agents, one per seed; they are there once the run is finished.
 
         Raises:
@@ -60,7 +65,7 @@ class Run:
                 f"{self.path} has no policy of seed {', '.join(map(str, missing))}: "
                 f"the run is not finished, give its `sentinel train` command again"
             )
-        return [Sentinel.load(self.policy_file(seed), env=self.configuration["env"]) for seed in self.seeds]
+        return [load_agent(self.policy_file(seed), env=self.configuration["env"]) for seed in self.seeds]
 
 
 def policy_file(folder: Path, seed: int) -> Path:
@@ -81,20 +86,21 @@ def read_run(path: Path) -> Run:
     return Run(path, found.configuration, frozenset(line["seed"] for line in lines if "failed" in line))
 
 
-def make_agent(configuration: dict[str, Any]) -> Sentinel:
+def make_agent(configuration: dict[str, Any]) -> Learner:
     """The untrained agent of a configuration, with its first seed."""
     options: dict[str, Any] = {}
     for name, value in configuration["options"].items():  # undo what JSON does to tuples and infinity
         options[name] = tuple(value) if isinstance(value, list) else float(value) if value in ("inf", "-inf") else value
-    return Sentinel("MlpPolicy", configuration["env"], seed=configuration["seeds"][0], **options)
+    kind = LEARNERS[configuration.get("agent", "sentinel")]
+    return kind("MlpPolicy", configuration["env"], seed=configuration["seeds"][0], **options)
 
 
-def plan_of(agent: Sentinel, configuration: dict[str, Any]) -> Plan:
+def plan_of(agent: Learner, configuration: dict[str, Any]) -> Plan:
     """The course of a configuration."""
     return make_plan(configuration["steps"], agent.agent.samples, agent.options)
 
 
-def make_training(agent: Sentinel, configuration: dict[str, Any]) -> Training:
+def make_training(agent: Learner, configuration: dict[str, Any]) -> Training:
     """The compiled training of a configuration, at its beginning."""
     env, seeds, plan = jax_env(agent), configuration["seeds"], plan_of(agent, configuration)
     if env is None:
@@ -108,6 +114,6 @@ def make_training(agent: Sentinel, configuration: dict[str, Any]) -> Training:
     return Training([agent.agent] * len(seeds), env, plan, seeds)
 
 
-def jax_env(agent: Sentinel) -> Env | None:
+def jax_env(agent: Learner) -> Env | None:
     """The environment of an agent where it is compiled with it, None where it is stepped from Python."""
     return None if agent.place.stepped_from_python else agent.place.env

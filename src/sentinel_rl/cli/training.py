@@ -13,7 +13,7 @@ from rich.table import Table
 from sentinel_rl.cli.console import note, results
 from sentinel_rl.cli.runs import ARTIFACTS, jax_env, make_agent, make_training, plan_of, policy_file
 from sentinel_rl.errors import NumericalError, PartialFailure
-from sentinel_rl.learner import Sentinel
+from sentinel_rl.learner import Learner
 from sentinel_rl.runners.episodes import EpisodeLog
 from sentinel_rl.runners.folder import RunFolder, open_run
 from sentinel_rl.runners.host import HostRun
@@ -30,9 +30,11 @@ Outcome = tuple[list[EpisodeLog], dict[int, str]]
 Attention = Callable[[Callable[[int], Any]], Callable[[Progress], None]]
 
 
-def configuration_of(env: str, steps: int, seeds: list[int], options: dict[str, Any]) -> dict[str, Any]:
+def configuration_of(
+    env: str, steps: int, seeds: list[int], options: dict[str, Any], agent: str = "sentinel"
+) -> dict[str, Any]:
     """All that makes a run what it is. How often it is saved does not."""
-    return {"env": env, "steps": steps, "seeds": seeds, "options": options}
+    return {"env": env, "agent": agent, "steps": steps, "seeds": seeds, "options": options}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -52,9 +54,9 @@ class Habits:
     strict_support: bool = False
 
     @contextmanager
-    def attending(self, agent: Sentinel, seeds: list[int], logs: list[EpisodeLog], steps: int) -> Iterator[Attention]:
+    def attending(self, agent: Learner, seeds: list[int], logs: list[EpisodeLog], steps: int) -> Iterator[Attention]:
         """Watch runs and show their progress; yields a function of their states that makes the one to call."""
-        reports = Reports(self.tensorboard, strict_support=self.strict_support)
+        reports = Reports(self.tensorboard, strict_support=self.strict_support, label=type(agent).__name__)
         with (
             reports.watching(agent.agent, agent.spec.name, seeds, logs) as watches,
             progress_bar(steps, len(seeds), not self.quiet) as show,
@@ -89,7 +91,7 @@ def run(configuration: dict[str, Any], out: Path, overwrite: bool = False, habit
         )
 
 
-def _fused(agent: Sentinel, folder: RunFolder, stopper: Stopper, habits: Habits) -> Outcome:
+def _fused(agent: Learner, folder: RunFolder, stopper: Stopper, habits: Habits) -> Outcome:
     """All seeds at once, compiled with their environment."""
     training = make_training(agent, folder.configuration)
     with habits.attending(agent, training.seeds, training.logs, training.plan.steps) as attend:
@@ -102,7 +104,7 @@ def _fused(agent: Sentinel, folder: RunFolder, stopper: Stopper, habits: Habits)
     return training.logs, {training.seeds[run]: failure for run, failure in training.failures.items()}
 
 
-def _host(agent: Sentinel, folder: RunFolder, stopper: Stopper, habits: Habits) -> Outcome:
+def _host(agent: Learner, folder: RunFolder, stopper: Stopper, habits: Habits) -> Outcome:
     """One seed after the other, the environment in Python."""
     if not habits.quiet:
         note("this environment has no JAX form: seeds are trained one by one, and saved at the end of episodes")
@@ -120,7 +122,7 @@ def _host(agent: Sentinel, folder: RunFolder, stopper: Stopper, habits: Habits) 
 
 
 def _host_seed(
-    agent: Sentinel, folder: RunFolder, seed: int, keeper: HostKeeper, log: EpisodeLog, habits: Habits
+    agent: Learner, folder: RunFolder, seed: int, keeper: HostKeeper, log: EpisodeLog, habits: Habits
 ) -> None:
     if policy_file(folder.path, seed).exists():
         log.load(keeper.monitor, folder.configuration["steps"])
@@ -142,7 +144,7 @@ def _line(seed: int, log: EpisodeLog, failures: Mapping[int, str]) -> dict[str, 
 
 
 def _table(configuration: dict[str, Any], lines: list[dict[str, Any]]) -> Table:
-    table = Table(title=f"{configuration['env']}, {configuration['steps']:,} steps")
+    table = Table(title=f"{configuration['agent']} on {configuration['env']}, {configuration['steps']:,} steps")
     for column in ("seed", "episodes", "terminations", "mean return of the last 100"):
         table.add_column(column, justify="right")
     for line in lines:

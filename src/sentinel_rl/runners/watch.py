@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sentinel_rl.agents.sentinel import SentinelAgent, SentinelState
+from sentinel_rl.agents.agent import Accountable
 from sentinel_rl.runners.atomic import make_folder
 from sentinel_rl.runners.episodes import MONITOR, EpisodeLog
 from sentinel_rl.runners.logger import Logger, record_training
@@ -28,14 +28,15 @@ class Watch:
         agent: that learns.
         log: its episodes.
         logger: takes the scalars.
-        doctor: looks after the support; runs that are trained side by side share it, so that it warns once.
+        doctor: looks after the support, if there is one; runs that are trained side by side share it, so that it warns
+            once.
     """
 
-    def __init__(self, agent: SentinelAgent, log: EpisodeLog, logger: Logger, doctor: SupportDoctor):
+    def __init__(self, agent: Accountable, log: EpisodeLog, logger: Logger, doctor: SupportDoctor | None):
         self.agent, self.log, self.logger, self.doctor = agent, log, logger, doctor
         self._started = time.perf_counter()
 
-    def __call__(self, t: int, metrics: Mapping[str, np.ndarray], state: Callable[[], SentinelState]) -> None:
+    def __call__(self, t: int, metrics: Mapping[str, np.ndarray], state: Callable[[], Any]) -> None:
         """Look at a run after ``t`` steps.
 
         Args:
@@ -45,13 +46,13 @@ class Watch:
         """
         means = {name: float(np.nanmean(values)) for name, values in metrics.items() if np.isfinite(values).any()}
         clipped = means.get("clip_low", 0.0), means.get("clip_high", 0.0)
-        if self.doctor.suspects(*clipped):
+        if self.doctor is not None and self.doctor.suspects(*clipped):
             self.doctor.examine(*clipped, state().replay, t)
         fps = t / (time.perf_counter() - self._started)
         record_training(self.logger, self.log, means, self._risk(state) if self.logger.active else {}, fps)
         self.logger.dump(t)
 
-    def _risk(self, state: Callable[[], SentinelState]) -> dict[str, float]:
+    def _risk(self, state: Callable[[], Any]) -> dict[str, float]:
         return {name: float(value) for name, value in risk_seen(self.agent, state()).items()}
 
 
@@ -64,21 +65,24 @@ class Reports:
         monitor_dir: folder for the episodes, in SB3's format.
         strict_support: returns that do not fit into the support are an error.
         verbose: 1 prints the scalars.
+        label: names the folders of TensorBoard.
     """
 
     tensorboard_log: str | Path | None = None
     monitor_dir: str | Path | None = None
     strict_support: bool = False
     verbose: int = 0
+    label: str = "Sentinel"
 
     @contextmanager
     def watching(
-        self, agent: SentinelAgent, env_name: str, seeds: Sequence[int], logs: Sequence[EpisodeLog]
+        self, agent: Accountable, env_name: str, seeds: Sequence[int], logs: Sequence[EpisodeLog]
     ) -> Iterator[list[Watch]]:
         """Watch runs of an agent, one per seed, and write their episodes down however it ends."""
-        doctor = SupportDoctor(agent.support, float(agent.gamma), self.strict_support)
+        support = getattr(agent, "support", None)
+        doctor = None if support is None else SupportDoctor(support, float(agent.gamma), self.strict_support)  # type: ignore[attr-defined]
         folder = None if self.monitor_dir is None else make_folder(Path(self.monitor_dir))
-        loggers = [Logger(event_folder(self.tensorboard_log, seed), self.verbose > 0) for seed in seeds]
+        loggers = [Logger(event_folder(self.tensorboard_log, seed, self.label), self.verbose > 0) for seed in seeds]
         try:
             yield [Watch(agent, log, logger, doctor) for log, logger in zip(logs, loggers, strict=True)]
         finally:
@@ -89,7 +93,7 @@ class Reports:
 
 
 def looking(
-    show: Callable[[Progress], None], watches: Sequence[Watch], state: Callable[[int], SentinelState]
+    show: Callable[[Progress], None], watches: Sequence[Watch], state: Callable[[int], Any]
 ) -> Callable[[Progress], None]:
     """Make a function that shows the progress of a training and lets every run be watched; `state` gives a run's."""
 
@@ -102,39 +106,39 @@ def looking(
     return look
 
 
-REPORT_OPTIONS = tuple(field.name for field in dataclasses.fields(Reports))
+REPORT_OPTIONS = tuple(field.name for field in dataclasses.fields(Reports) if field.name != "label")
 
 
 @jax.jit
-def risk_seen(agent: SentinelAgent, state: SentinelState) -> dict[str, Float[Array, ""]]:
-    """The composite risk of the preferred action and its two penalties, averaged over the latest 64 observations."""
-    replay = state.replay
+def risk_seen(agent: Accountable, state: Any) -> dict[str, Float[Array, ""]]:
+    """What the agent tells of its preferred action, averaged over the latest 64 observations."""
+    replay = getattr(state, "replay", None)
+    if replay is None:
+        return {}
     latest = jnp.maximum(replay.newest - jnp.arange(64), 0) % replay.capacity
     observations = replay.rows[latest, : replay.obs_size]
-    told = jax.vmap(lambda obs: agent.assess(state, obs))(observations)
-    best = jnp.argmax(told.composite, axis=-1)[:, None]
-    parts = {"aleatory": told.aleatory_penalty, "epistemic": told.epistemic_penalty, "composite": told.composite}
-    return {name: jnp.mean(jnp.take_along_axis(part, best, axis=-1)) for name, part in parts.items()}
+    told = jax.vmap(lambda obs: agent.account(state, obs))(observations)
+    best = jnp.argmax(told.value, axis=-1)[:, None]
+    return {name: jnp.mean(jnp.take_along_axis(part, best, axis=-1)) for name, part in told.parts.items()}
 
 
-def event_folder(parent: str | Path | None, seed: int) -> Path | None:
+def event_folder(parent: str | Path | None, seed: int, label: str = "Sentinel") -> Path | None:
     """A fresh folder for the event files of a run, numbered as SB3 does, so that runs are not mixed up."""
     if parent is None:
         return None
-    taken = [int(p.name.rpartition("_")[2]) for p in Path(parent).glob(f"Sentinel_seed{seed}_*") if _numbered(p)]
-    return Path(parent) / f"Sentinel_seed{seed}_{max(taken, default=0) + 1}"
+    taken = [int(p.name.rpartition("_")[2]) for p in Path(parent).glob(f"{label}_seed{seed}_*") if _numbered(p)]
+    return Path(parent) / f"{label}_seed{seed}_{max(taken, default=0) + 1}"
 
 
 def _numbered(path: Path) -> bool:
     return path.name.rpartition("_")[2].isdecimal()
 
 
-def state_of(groups: Any, run: int) -> SentinelState:
+def state_of(groups: Any, run: int) -> Any:
     """The state of one agent out of a population's groups of runs."""
     for group in groups:
         size = group.runs.obs.shape[0]
         if run < size:
-            state: SentinelState = jax.tree.map(lambda leaf, i=run: leaf[i], group.runs.agent)
-            return state
+            return jax.tree.map(lambda leaf, i=run: leaf[i], group.runs.agent)
         run -= size
     raise IndexError(f"there is no run {run}")
