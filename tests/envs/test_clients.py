@@ -8,7 +8,7 @@ from sentinel_rl.envs.registry import WORLDS
 
 pytestmark = [
     pytest.mark.clients,
-    pytest.mark.filterwarnings("ignore:.*CartPole-v0 is out of date:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*-v0 is out of date:DeprecationWarning"),
 ]
 
 

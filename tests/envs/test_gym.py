@@ -13,7 +13,7 @@ from tests.envs.recorder import balance, record
 
 # Gymnasium says so of its own CartPole too.
 pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*CartPole-v0 is out of date:DeprecationWarning"),
+    pytest.mark.filterwarnings("ignore:.*-v0 is out of date:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:.*A Box observation space .*infinity:UserWarning"),
 ]
 

@@ -9,7 +9,7 @@ from gymnasium.vector import AutoresetMode
 from sentinel_rl.envs import CartPole, GymVectorEnv, Toy, _batch
 from sentinel_rl.envs.registry import WORLDS
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*CartPole-v0 is out of date:DeprecationWarning")
+pytestmark = pytest.mark.filterwarnings("ignore:.*-v0 is out of date:DeprecationWarning")
 
 N = 3
 MODES = [AutoresetMode.NEXT_STEP, AutoresetMode.SAME_STEP]

@@ -1,9 +1,11 @@
 """Episodes of the real highway-env, recorded with its full float64 state."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+
+from sentinel_rl.envs.highway.reset import steps_until_due
 
 Policy = Callable[[np.random.Generator, int], int]
 
@@ -17,7 +19,11 @@ POLICIES: dict[str, Policy] = {
 
 
 class Cars(NamedTuple):
-    """All vehicles at one time, the ego first: arrays ``[..., vehicles]``."""
+    """All vehicles at one time, the ego first: arrays ``[..., vehicles]``.
+
+    `wait` is the original's timer as the simulation steps until it is due, counted by adding up as the original does:
+    nothing else is ever asked of a timer.
+    """
 
     x: np.ndarray
     y: np.ndarray
@@ -26,20 +32,23 @@ class Cars(NamedTuple):
     lane: np.ndarray
     target_lane: np.ndarray
     target_speed: np.ndarray
-    timer: np.ndarray
+    wait: np.ndarray
     crashed: np.ndarray
 
 
 class Episode(NamedTuple):
-    """Cars at times 0, ..., T, the exponents of their drivers, and what highway-env returned for the T actions."""
+    """The first state is that of the seed; then what highway-env returned for T actions, and its cars after each.
 
+    Observations are those of the last actions, of all or of a few.
+    """
+
+    seed: int
     cars: Cars
-    delta: np.ndarray
     actions: np.ndarray
-    obs: np.ndarray
     rewards: np.ndarray
     terminated: np.ndarray
     truncated: np.ndarray
+    obs: np.ndarray
 
 
 def make(name: str, config: dict[str, Any]) -> Any:
@@ -52,15 +61,16 @@ def make(name: str, config: dict[str, Any]) -> Any:
 
 def cars(env: Any) -> Cars:
     """The vehicles of a real environment."""
+    frequency = env.config["simulation_frequency"]
     rows = [
         (
             *v.position,
-            v.heading,
-            v.speed,
+            float(v.heading),
+            float(v.speed),
             v.lane_index[2],
             v.target_lane_index[2],
-            v.target_speed,
-            getattr(v, "timer", 0.0),
+            float(v.target_speed),
+            steps_until_due(getattr(v, "timer", 0.0), frequency),
             v.crashed,
         )
         for v in env.road.vehicles
@@ -79,20 +89,15 @@ def play(env: Any, policy: Policy, seed: int) -> Episode:
     """Play one episode to its end."""
     rng = np.random.default_rng(seed)
     env.reset(seed=seed)
-    states, rows, over, action = [cars(env)], [], False, 1
-    delta = np.array([getattr(v, "DELTA", 4.0) for v in env.road.vehicles])
+    states, rows, over, action = [], [], False, 1
     while not over:
         action = policy(rng, action)
         _, reward, terminated, truncated, _ = env.step(action)
-        rows.append((action, observation(env), reward, terminated, truncated))
+        rows.append((action, reward, terminated, truncated, observation(env)))
         states.append(cars(env))
         over = terminated or truncated
-    return Episode(stack(states), delta, *(np.array(column) for column in zip(*rows, strict=True)))
-
-
-def stack(states: Iterable[Cars]) -> Cars:
-    """Put states on a leading axis."""
-    return Cars(*(np.stack(column) for column in zip(*states, strict=True)))
+    together = Cars(*(np.stack(column) for column in zip(*states, strict=True)))
+    return Episode(seed, together, *(np.array(column) for column in zip(*rows, strict=True)))
 
 
 def join(episodes: list[Episode]) -> dict[str, np.ndarray]:
@@ -100,19 +105,18 @@ def join(episodes: list[Episode]) -> dict[str, np.ndarray]:
     columns = {f"cars_{name}": [getattr(e.cars, name) for e in episodes] for name in Cars._fields}
     columns |= {name: [getattr(e, name) for e in episodes] for name in Episode._fields[2:]}
     joined = {name: np.concatenate(parts) for name, parts in columns.items()}
-    return joined | {
-        "delta": np.stack([e.delta for e in episodes]),
-        "length": np.array([len(e.actions) for e in episodes]),
-    }
+    counts = {"seed": [e.seed for e in episodes], "length": [len(e.actions) for e in episodes]}
+    counts |= {"observed": [len(e.obs) for e in episodes]}
+    return joined | {name: np.array(values) for name, values in counts.items()}
 
 
 def split(columns: dict[str, np.ndarray]) -> list[Episode]:
     """The episodes again."""
-    length, episodes, begin = columns["length"], [], 0
-    for i, steps in enumerate(length):
-        state = slice(begin + i, begin + i + steps + 1)
-        after = slice(begin, begin + steps)
-        states = Cars(*(columns[f"cars_{name}"][state] for name in Cars._fields))
-        episodes.append(Episode(states, columns["delta"][i], *(columns[name][after] for name in Episode._fields[2:])))
-        begin += steps
+    steps, seen = (np.cumsum([0, *columns[name]]) for name in ("length", "observed"))
+    episodes = []
+    for i, seed in enumerate(columns["seed"]):
+        after, last = slice(steps[i], steps[i + 1]), slice(seen[i], seen[i + 1])
+        states = Cars(*(columns[f"cars_{name}"][after] for name in Cars._fields))
+        rest = (columns[name][after] for name in Episode._fields[2:-1])
+        episodes.append(Episode(int(seed), states, *rest, columns["obs"][last]))
     return episodes

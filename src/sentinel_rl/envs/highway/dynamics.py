@@ -84,7 +84,7 @@ def advance(rules: Rules, state: HighwayState, action: Int[Array, "..."]) -> Hig
 
     def substep(_: Any, now: _Moving) -> _Moving:
         orders = _decide(rules, now, state.target_speed, state.delta, always)
-        return _collide(rules, stage(_move, always, rules.frequency, now, orders), always)
+        return _collide(rules, stage(lambda: _move(rules.frequency, now, orders), always), always)
 
     unroll = 1 if jax.default_backend() == "cpu" else min(_UNROLL, rules.substeps)
     end = jax.lax.fori_loop(0, rules.substeps, substep, moving, unroll=unroll)

@@ -69,7 +69,7 @@ class Highway(eqx.Module):
 
     Example:
         >>> env = Highway.preset("highway-v1", duration=20)
-        >>> states, obs = jax.vmap(env.reset)(jax.random.split(jax.random.key(0), 3))
+        >>> states, obs = jax.jit(jax.vmap(env.reset))(jax.random.split(jax.random.key(0), 3))
         >>> obs.shape
         (3, 25)
     """
@@ -191,11 +191,11 @@ class Highway(eqx.Module):
         if self.normalize_reward:
             best = self.high_speed_reward + self.right_lane_reward
             reward = (reward - self.collision_reward) / (best - self.collision_reward)
-        return reward * road.on_road(state.y[0], self.lanes_count)
+        return jnp.where(road.off_road(state.y[0], self.lanes_count), 0.0, reward)
 
     def _terminated(self, state: HighwayState) -> Bool[Array, "..."]:
         crashed = jnp.any(state.crashed, axis=0) if self.any_crash_terminal else state.crashed[0]
-        return crashed | ~road.on_road(state.y[0], self.lanes_count) if self.offroad_terminal else crashed
+        return crashed | road.off_road(state.y[0], self.lanes_count) if self.offroad_terminal else crashed
 
     def _reward_range(self) -> tuple[float, float]:
         """The smallest and the largest sum of the three parts, or 0 off the road."""

@@ -31,6 +31,6 @@ def reachable(y: Float[Array, "..."], lane: Float[Array, "..."]) -> Bool[Array, 
     return beside(y, lane, 2 * LANE_WIDTH)
 
 
-def on_road(y: Float[Array, "..."], lanes: int) -> Bool[Array, "..."]:
-    """Whether a vehicle's centre is within its lane."""
-    return beside(y, closest_lane(y, lanes), LANE_WIDTH / 2)
+def off_road(y: Float[Array, "..."], lanes: int) -> Bool[Array, "..."]:
+    """Whether a vehicle's centre is outside its lane, and so beside the road; not so of a place that is NaN."""
+    return jnp.abs(y - LANE_WIDTH * closest_lane(y, lanes)) > LANE_WIDTH / 2
