@@ -98,12 +98,25 @@ def ftrl_weights(
         _checks.parameter("lam", lam, lambda x: x >= 0, "at least 0 (0 averages, infinity is greedy)")
     if np.ndim(lam) != 0:
         raise ValueError(f"lam must be one number, got shape {np.shape(lam)}: map over several with jax.vmap")
-    losses = ftrl_losses(log_probs, divergence)
+    losses = _up_to_a_constant(log_probs, divergence)
     if prefer == "consensus":
         regret = _gap(losses, jnp.min(losses, axis=0, keepdims=True))
     else:
         regret = _gap(jnp.max(losses, axis=0, keepdims=True), losses)
     return jax.nn.softmax(-ties_at_zero(jnp.asarray(lam), regret), axis=0)
+
+
+def _up_to_a_constant(log_probs: ArrayLike, divergence: Divergence) -> Float[Array, "K ..."]:
+    """The losses of `ftrl_losses`, less something that is the same for all members.
+
+    ``KL(m || Z_i)`` is the cross-entropy ``-sum m log Z_i`` less the entropy of ``m``, which need not be computed.
+    """
+    if divergence != "marginal_to_member":
+        return ftrl_losses(log_probs, divergence)
+    log_members = _log_members(log_probs)
+    mean = jnp.broadcast_to(jnp.mean(jnp.exp(log_members), axis=0)[None], log_members.shape)
+    possible = mean != 0
+    return -jnp.sum(jnp.where(possible, mean * jnp.where(possible, log_members, 0.0), 0.0), axis=-1)
 
 
 def _gap(high: Array, low: Array) -> Array:
