@@ -11,6 +11,7 @@ import csv
 import os
 import platform
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,15 +31,14 @@ RISKS = {
     "additive": {"aleatory": CVaR(0.25), "epistemic": Expectation()},
     "composite": {"aleatory": CVaR(0.25), "epistemic": CVaR(0.25)},
 }
-FIELDS = ("risk", "k", "preset", "seed", "steps", "falls", "episodes", "last_100", "greedy")
+OUTCOME = ("seed", "steps", "falls", "episodes", "last_100", "greedy")
+FIELDS = ("risk", "k", "preset", *OUTCOME)
 EVALUATION = {"episodes": 100, "seed": 1_000_000}  # frozen policy, epsilon 0
 
 
-def measure(k: int, risk: str, preset: str, seeds: list[int], steps: int) -> tuple[list[dict[str, Any]], float]:
-    """Train all seeds; returns a row per seed and the seconds it took after compiling."""
+def train_all(agent: Any, plan: Plan, seeds: list[int]) -> tuple[list[dict[str, Any]], float]:
+    """Train all seeds on CartPole-v0; returns what came out of each, and the seconds it took after compiling."""
     env = CartPole(200)
-    agent = make_sentinel(env.spec, k=k, preset=preset, **RISKS[risk])
-    plan = Plan(steps=steps, epsilon_fraction=0.10 if preset == "literal" else 0.25)
     next(iter(Training([agent] * len(seeds), env, plan, seeds).chunks()))
     training = Training([agent] * len(seeds), env, plan, seeds)
     jax.block_until_ready([group.runs for group in training.groups])
@@ -48,9 +48,26 @@ def measure(k: int, risk: str, preset: str, seeds: list[int], steps: int) -> tup
     rows: list[dict[str, Any]] = []
     for seed, log, state in zip(seeds, training.logs, training.agent_states(), strict=True):
         greedy = float(np.mean(evaluate(agent, state, env, **EVALUATION).reward))
-        values = (risk, k, preset, seed, steps, log.terminations, len(log.episodes), log.recent(), greedy)
-        rows.append(dict(zip(FIELDS, values, strict=True)))
+        values = (seed, plan.steps, log.terminations, len(log.episodes), log.recent(), greedy)
+        rows.append(dict(zip(OUTCOME, values, strict=True)))
     return rows, seconds
+
+
+def measure(k: int, risk: str, preset: str, seeds: list[int], steps: int) -> tuple[list[dict[str, Any]], float]:
+    """Train all seeds; returns a row per seed and the seconds it took after compiling."""
+    agent = make_sentinel(CartPole(200).spec, k=k, preset=preset, **RISKS[risk])
+    plan = Plan(steps=steps, epsilon_fraction=0.10 if preset == "literal" else 0.25)
+    rows, seconds = train_all(agent, plan, seeds)
+    return [{"risk": risk, "k": k, "preset": preset, **row} for row in rows], seconds
+
+
+def write_rows(path: Path, fields: Sequence[str], rows: list[dict[str, Any]]) -> None:
+    """Write a row per seed as CSV."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with open(path, "w", newline="") as file:
+        writer = csv.DictWriter(file, fields, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 def main() -> None:
@@ -80,11 +97,7 @@ def main() -> None:
                   f"{falls.mean():7.1f} +- {falls.std(ddof=1) / len(falls) ** 0.5:.1f} (SEM), "
                   f"greedy return >= 190 in {solved} of {len(fresh)}", flush=True)  # fmt: skip
     if asked.out is not None:
-        asked.out.parent.mkdir(parents=True, exist_ok=True)
-        with open(asked.out, "w", newline="") as file:
-            writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+        write_rows(asked.out, FIELDS, rows)
 
 
 if __name__ == "__main__":

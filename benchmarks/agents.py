@@ -1,0 +1,72 @@
+"""Every agent on CartPole-v0 with the paper's constants: environment steps a second beside CDQN's, and falls.
+
+    python benchmarks/agents.py                                                # speed: 20 seeds of 10 000 steps
+    python benchmarks/agents.py --steps 100000 --out results/cartpole/agents.csv   # falls: 20 seeds of 1e5 steps
+
+All agents of one run see the same seeds and schedule. The time is that of a whole training after compiling, with all
+seeds at once: vmapped on an accelerator, one per core on a CPU. `greedy` is the return of the frozen policy.
+"""
+
+import argparse
+import os
+import platform
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+from cartpole_falls import OUTCOME, train_all, write_rows
+
+from sentinel_rl.agents.catalog import make_agent
+from sentinel_rl.envs.cartpole import CartPole
+from sentinel_rl.runners.population import use_all_cores
+from sentinel_rl.runners.schedule import Plan
+
+# CDQN goes first: the others are compared with it.
+AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "cdqn": ("cdqn", {}),
+    "sentinel-4": ("sentinel", {"k": 4}),
+    "sentinel-4-neutral": ("sentinel", {"k": 4, "aleatory": "expectation", "epistemic": "expectation"}),
+    "vdqn": ("vdqn", {}),
+    "vdqn-cvar": ("vdqn-cvar", {}),
+    "uadqn": ("uadqn", {}),
+    "random": ("random", {}),
+    "idle": ("random", {"action": 0}),
+}
+
+
+def main() -> None:
+    """Parse the options, train one agent after the other, print, and write the rows if asked."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--agents", nargs="+", choices=AGENTS, default=list(AGENTS))
+    parser.add_argument("--seeds", type=int, default=20, help="how many, from --first on")
+    parser.add_argument("--first", type=int, default=0)
+    parser.add_argument("--steps", type=int, default=10_000)
+    parser.add_argument("--epsilon", action="store_true", help="epsilon-greedy also for agents that need none")
+    parser.add_argument("--out", type=Path, help="write a row per agent and seed to this CSV file")
+    asked = parser.parse_args()
+    use_all_cores()
+    print(f"{jax.devices()[0].device_kind}, {len(jax.devices())} devices, {os.cpu_count()} cores, "
+          f"Python {platform.python_version()}, jax {jax.__version__}")  # fmt: skip
+    print(f"{asked.seeds} seeds x {asked.steps} steps each")
+    seeds, plan = list(range(asked.first, asked.first + asked.seeds)), Plan(steps=asked.steps)
+    rows: list[dict[str, Any]] = []
+    base = None
+    for name in asked.agents:
+        kind, options = AGENTS[name]
+        if asked.epsilon and kind in ("vdqn", "vdqn-cvar", "uadqn"):
+            options = {**options, "use_epsilon": True}
+        fresh, seconds = train_all(make_agent(kind, CartPole(200).spec, **options), plan, seeds)
+        base = base or seconds
+        rows += [{"agent": name, **row} for row in fresh]
+        falls = np.array([row["falls"] for row in fresh], float)
+        error = falls.std(ddof=1) / len(falls) ** 0.5 if len(falls) > 1 else np.nan
+        print(f"{name:>18}: {seconds:7.2f} s, {len(seeds) * plan.steps / seconds:10,.0f} steps/s, "
+              f"{seconds / base:5.2f} x {asked.agents[0]}, falls {falls.mean():7.1f} +- {error:.1f} (SEM), greedy "
+              f"{np.mean([row['greedy'] for row in fresh]):5.1f}", flush=True)  # fmt: skip
+    if asked.out is not None:
+        write_rows(asked.out, ("agent", *OUTCOME), rows)
+
+
+if __name__ == "__main__":
+    main()
