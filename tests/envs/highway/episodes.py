@@ -65,16 +65,18 @@ GROUPS = {
     "idle": Group("highway-v0", _PAPER, "idle", 500, 10),
     "dense": Group("highway-v0", _PAPER | {"vehicles_density": 2}, "sticky", 0, 60),
     "denser": Group("highway-v0", _PAPER | {"vehicles_density": 3}, "sticky", 100, 60),
-    "fast": Group("highway-fast-v0", {}, "sticky", 0, 30),
+    "fast": Group("highway-fast-v0", {"vehicles_count": 8, "vehicles_density": 2}, "sticky", 0, 40),
     "small": Group("highway-v0", _SMALL, "sticky", 0, 40),
 }
 # The full road of highway-v0 takes a minute to record, and a while to compile: for the longer command only.
 LARGE = Group("highway-v0", {}, "sticky", 0, 6)
 
 
-def save(recorded: dict[str, list[Episode]], path: Path) -> None:
-    """Write groups of episodes to one file."""
-    short = {group: [e._replace(obs=e.obs[-_SEEN:]) for e in episodes] for group, episodes in recorded.items()}
+def save(recorded: dict[str, list[Episode]], path: Path, seen: int | None = _SEEN) -> None:
+    """Write groups of episodes to one file, with the last observations of each, or all of them."""
+    short = {
+        group: [e._replace(obs=e.obs[-seen if seen else 0 :]) for e in episodes] for group, episodes in recorded.items()
+    }
     columns = {f"{group}/{name}": value for group, episodes in short.items() for name, value in join(episodes).items()}
     np.savez_compressed(path, **{name: _pack(value) for name, value in columns.items()})
 

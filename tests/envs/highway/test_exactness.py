@@ -11,7 +11,7 @@ from tests.envs.highway.episodes import FILE, GROUPS, load
 
 # Two cars whose headings differ by about 1e-8 hit each other: along which of their two sides they are pushed apart
 # is decided by rounding, and so are the last digits of where the wrecks lie. See docs/highway.md.
-TIES = {"dense": {53, 58}, "denser": {156}, "fast": {6}}
+TIES = {"dense": {53, 58}, "denser": {156}}
 
 
 @pytest.fixture(scope="module")
