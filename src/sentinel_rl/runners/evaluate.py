@@ -17,6 +17,9 @@ from sentinel_rl.risk import CVaR
 # Where an environment knows no time limit.
 LIMIT = 10_000
 
+# Of the observation, the action chosen there, and the state of the environment after it.
+Watch = Callable[[Array, Array, Any], Any]
+
 
 @runtime_checkable
 class Policy(Protocol):
@@ -48,17 +51,24 @@ class Summary(NamedTuple):
 
 def play(agent: Policy, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, limit: int) -> Episodes:
     """Play one episode greedily, of at most `limit` steps."""
+    return play_watched(agent, state, env, key, gamma, limit, lambda obs, action, env_state: ())[0]
+
+
+def play_watched(
+    agent: Policy, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, limit: int, watch: Watch
+) -> tuple[Episodes, Any]:
+    """Play one episode greedily, and sum over its decisions what `watch` tells of each."""
     reset_key, run_key = jax.random.split(key)
     env_state, obs = env.reset(reset_key)
     zero = jnp.zeros(())
     played = Episodes(zero, zero, jnp.zeros((), jnp.int32), jnp.array(False))
 
     def goes_on(carry: Any) -> Bool[Array, ""]:
-        *_, played, ended = carry
+        *_, played, ended, _ = carry
         return jnp.logical_and(~ended, played.length < limit)
 
     def step(carry: Any) -> Any:
-        env_state, obs, played, _ = carry
+        env_state, obs, played, _, seen = carry
         act_key, step_key = jax.random.split(jax.random.fold_in(run_key, played.length))
         action = agent.greedy(state, obs, act_key)
         env_state, after = env.step(env_state, action, step_key)
@@ -69,10 +79,13 @@ def play(agent: Policy, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, 
             played.length + 1,
             after.terminated,
         )
-        return env_state, after.obs, following, after.terminated | after.truncated
+        seen = jax.tree.map(jnp.add, seen, watch(obs, action, env_state))
+        return env_state, after.obs, following, after.terminated | after.truncated, seen
 
-    *_, played, _ = jax.lax.while_loop(goes_on, step, (env_state, obs, played, jnp.array(False)))
-    return played
+    told = jax.eval_shape(lambda: watch(obs, agent.greedy(state, obs, run_key), env_state))
+    nothing = jax.tree.map(lambda each: jnp.zeros(each.shape, each.dtype), told)
+    *_, played, _, seen = jax.lax.while_loop(goes_on, step, (env_state, obs, played, jnp.array(False), nothing))
+    return played, seen
 
 
 @partial(jax.jit, static_argnames=("episodes", "limit"))

@@ -61,7 +61,7 @@ class Fleet:
     def __init__(self, env: Env, plan: Plan, devices: Sequence[jax.Device] | None = None):
         self.env, self.plan = env, plan
         self.devices = list(devices or jax.local_devices())
-        self._mesh = Mesh(np.asarray(self.devices), ("runs",))
+        self.mesh = Mesh(np.asarray(self.devices), ("runs",))
 
     def group_size(self, runs: int) -> int:
         """How many runs go into one call: one per core on a CPU, all on accelerators."""
@@ -78,14 +78,14 @@ class Fleet:
             part = order[begin : begin + size]
             stacked = stack_agents([agents[i] for i in part])
             keys = seed_keys([seeds[i] for i in part])
-            groups.append(Population(stacked, _start(stacked, keys, self.env, self._mesh)))
+            groups.append(Population(stacked, _start(stacked, keys, self.env, self.mesh)))
         return groups
 
     def advance(self, group: Population, parts: Segments, steps: int) -> tuple[Population, StepTrace, Metrics]:
         """Advance a group by a chunk; its old state is given up. Traces are ``[runs, steps]``."""
         times = (parts.begin, parts.end, parts.update)
         runs, trace, metrics = _advance(
-            group.agents, group.runs, self.env, times, self.plan, parts.length, steps, self._mesh
+            group.agents, group.runs, self.env, times, self.plan, parts.length, steps, self.mesh
         )
         return Population(group.agents, runs), trace, metrics
 
@@ -93,7 +93,7 @@ class Fleet:
 # Compiled at the level of the module: another fleet of the same shapes compiles nothing.
 @partial(jax.jit, static_argnames="mesh")
 def _start(agents: Any, keys: jax.Array, env: Env, mesh: Mesh) -> RunState:
-    runs: RunState = _sharded(lambda agent, key: start(agent, env, key), mesh)(agents, keys)
+    runs: RunState = sharded(lambda agent, key: start(agent, env, key), mesh)(agents, keys)
     return runs
 
 
@@ -105,11 +105,11 @@ def _advance(
         begin, end, update = times
         return run_chunk(agent, env, plan, run, Segments(begin, end, update, length), steps)
 
-    advanced: tuple[RunState, StepTrace, Metrics] = _sharded(one, mesh, shared=1)(agents, runs, times)
+    advanced: tuple[RunState, StepTrace, Metrics] = sharded(one, mesh, shared=1)(agents, runs, times)
     return advanced
 
 
-def _sharded(one: Any, mesh: Mesh, shared: int = 0) -> Any:
+def sharded(one: Any, mesh: Mesh, shared: int = 0) -> Any:
     """Map a function of one run over a group, devices side by side; the last `shared` arguments go to all."""
     split, whole = PartitionSpec("runs"), PartitionSpec()
 

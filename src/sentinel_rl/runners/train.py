@@ -17,7 +17,7 @@ from sentinel_rl.runners.checkpoint import Saver, latest, load
 from sentinel_rl.runners.chunks import chunked
 from sentinel_rl.runners.episodes import EpisodeLog, monitor_file, read_episodes
 from sentinel_rl.runners.folder import RunFolder
-from sentinel_rl.runners.fused import RunState
+from sentinel_rl.runners.fused import RunState, StepTrace
 from sentinel_rl.runners.population import Fleet, Population
 from sentinel_rl.runners.schedule import Plan, Segments
 from sentinel_rl.runners.signals import Stopper
@@ -27,6 +27,19 @@ from sentinel_rl.runners.trim import filled_part, padded_like
 _CHUNK = {"cpu": 2_000, "gpu": 10_000}
 
 
+@dataclasses.dataclass(frozen=True)
+class Chunk:
+    """The steps of a chunk, for those who make their own sums of them.
+
+    Args:
+        trace: what happened, ``[runs, steps]``.
+        ends: the step counts after its stretches, in the order of the metrics.
+    """
+
+    trace: StepTrace
+    ends: np.ndarray
+
+
 @dataclasses.dataclass
 class Progress:
     """Where a training stands after a chunk."""
@@ -34,6 +47,7 @@ class Progress:
     t: int
     episodes: Sequence[EpisodeLog]
     metrics: Mapping[str, np.ndarray]
+    chunk: Chunk | None = None
 
 
 class Training:
@@ -47,10 +61,11 @@ class Training:
         env: a JAX environment.
         plan: its course.
         seeds: one run each. The list is part of what is run: resuming with another is refused.
+        logged: whether the logs are kept; an entry per episode costs the host time where there are many runs.
     """
 
-    def __init__(self, agents: Sequence[Agent], env: Env, plan: Plan, seeds: Sequence[int]):
-        self.plan, self.seeds, self.t = plan, list(seeds), 0
+    def __init__(self, agents: Sequence[Agent], env: Env, plan: Plan, seeds: Sequence[int], logged: bool = True):
+        self.plan, self.seeds, self.t, self.logged = plan, list(seeds), 0, logged
         self.fleet = Fleet(env, plan)
         self.groups: list[Population] = self.fleet.start(agents, self.seeds)
         self.logs = [EpisodeLog() for _ in self.seeds]
@@ -72,19 +87,22 @@ class Training:
             traces.append(trace)
             metrics.append(measured)
         done = int(parts.end[-1]) - self.t
-        rewards, terminated, truncated, _ = (
-            np.concatenate([np.asarray(field) for field in fields])[: len(self.seeds), :done]
-            for fields in zip(*traces, strict=True)
+        trace = StepTrace(
+            *(
+                np.concatenate([np.asarray(field) for field in fields])[: len(self.seeds), :done]
+                for fields in zip(*traces, strict=True)
+            )
         )
+        rewards, terminated, truncated, _ = map(np.asarray, trace)
         means = {
             name: np.concatenate([np.asarray(part[name]) for part in metrics])[: len(self.seeds)] for name in metrics[0]
         }
         self._notice_failures(rewards, means, parts)
-        for run, log in enumerate(self.logs):
+        for run, log in enumerate(self.logs if self.logged else []):
             if run not in self.failures:
                 log.extend(rewards[run], terminated[run], truncated[run])
         self.t += done
-        return Progress(self.t, self.logs, means)
+        return Progress(self.t, self.logs, means, Chunk(trace, np.asarray(parts.end)))
 
     def _notice_failures(self, rewards: np.ndarray, metrics: Mapping[str, np.ndarray], parts: Segments) -> None:
         """Find the runs with a number that is not finite: a reward, an observation, or the loss of an update."""

@@ -1,0 +1,8 @@
+"""Studies: grids of agents, environments and seeds, their results on disk, and what can be said of them."""
+
+from sentinel_rl.study.cell import Cell, Evaluation
+from sentinel_rl.study.record import Record
+from sentinel_rl.study.run import run_cell
+from sentinel_rl.study.store import Store
+
+__all__ = ["Cell", "Evaluation", "Record", "Store", "run_cell"]

@@ -1,0 +1,161 @@
+"""Results on disk: one file per cell, there completely or not at all, and checked when it is read."""
+
+import contextlib
+import json
+import time
+import traceback
+import warnings
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from sentinel_rl.errors import CorruptError, SentinelWarning
+from sentinel_rl.runners.archive import load_archive, read_archive_manifest, save_archive
+from sentinel_rl.runners.atomic import ENDING, make_folder, storage_errors, write_text
+from sentinel_rl.runners.manifest import Manifest
+from sentinel_rl.study.cell import Cell
+from sentinel_rl.study.record import Record
+
+_SUFFIX = ".cell"
+# A file that is still half-written after this many seconds belongs to a process that was killed.
+_ABANDONED = 3_600.0
+
+
+class Status(NamedTuple):
+    """What a store holds of a grid.
+
+    Args:
+        finished: cells with a result.
+        missing: cells without.
+        failed: why, for those of the missing that were tried, by id.
+        quarantined: files that were damaged.
+    """
+
+    finished: list[Cell]
+    missing: list[Cell]
+    failed: dict[str, str]
+    quarantined: list[Path]
+
+
+class Store:
+    """A folder of results.
+
+    ``ID.cell`` is a zip of arrays (NumPy's format, no pickle) and a manifest with settings, circumstances and
+    checksums. ``failed/ID.json`` says why a cell could not be computed, and ``quarantine/`` holds damaged files. Many
+    processes may use a store at once: a cell that two of them compute is written twice, with the same numbers.
+
+    Args:
+        folder: it is made when something is put into it.
+    """
+
+    def __init__(self, folder: str | Path):
+        self.folder = Path(folder)
+
+    def path(self, cell: Cell) -> Path:
+        """The file of a cell, there or not."""
+        return self.folder / f"{cell.id}{_SUFFIX}"
+
+    def put(self, record: Record) -> Path:
+        """Write a record at once.
+
+        Raises:
+            StorageError: when it could not be written; what was there before is untouched.
+        """
+        about = {"cell": record.cell.to_json(), "arrays": sorted(record.arrays), "record": dict(record.about)}
+        path = save_archive(self.path(record.cell), dict(record.arrays), about)
+        with contextlib.suppress(OSError):
+            self._failure(record.cell).unlink(missing_ok=True)
+        return path
+
+    def get(self, cell: Cell) -> Record | None:
+        """Read the record of a cell, None where there is none.
+
+        A damaged file is moved to ``quarantine/``, with a warning, and counts as missing. The label is that of `cell`.
+        """
+        record = self._read(self.path(cell))
+        return None if record is None else Record(cell, record.arrays, record.about)
+
+    def records(self) -> list[Record]:
+        """All records, in the order of their ids."""
+        return [record for path in self._files() if (record := self._read(path)) is not None]
+
+    def __contains__(self, cell: Cell) -> bool:
+        """Whether there is a file of a cell; its arrays are not looked at."""
+        return self.path(cell).is_file()
+
+    def status(self, cells: Sequence[Cell] | None = None) -> Status:
+        """Tell what is on disk of a grid, by default of all that was ever tried here, without reading arrays."""
+        if cells is None:
+            cells = [found for path in self._files() if (found := self._cell(path)) is not None]
+        finished = [cell for cell in cells if cell in self]
+        missing = [cell for cell in cells if cell not in self]
+        failed = {cell.id: why for cell in missing if (why := self.failure(cell)) is not None}
+        return Status(finished, missing, failed, sorted((self.folder / "quarantine").glob("*")))
+
+    def note_failure(self, cell: Cell, error: BaseException) -> None:
+        """Write down why a cell could not be computed."""
+        lines = traceback.format_exception(error)
+        content = {"cell": cell.to_json(), "error": f"{type(error).__name__}: {error}", "traceback": "".join(lines)}
+        make_folder(self._failure(cell).parent)
+        write_text(self._failure(cell), json.dumps(content, indent=1) + "\n")
+
+    def failure(self, cell: Cell) -> str | None:
+        """Why a cell could not be computed, if it was tried."""
+        try:
+            return str(json.loads(self._failure(cell).read_text())["error"])
+        except (OSError, ValueError, KeyError):
+            return None
+
+    def sweep(self) -> None:
+        """Remove what killed processes left half-written; what is young may be at work."""
+        for entry in self.folder.glob(f".*{ENDING}"):
+            with contextlib.suppress(OSError):
+                if time.time() - entry.stat().st_mtime > _ABANDONED:
+                    entry.unlink()
+
+    def _files(self) -> list[Path]:
+        return sorted(self.folder.glob(f"*{_SUFFIX}"))
+
+    def _failure(self, cell: Cell) -> Path:
+        return self.folder / "failed" / f"{cell.id}.json"
+
+    def _read(self, path: Path) -> Record | None:
+        if not path.exists():
+            return None
+        with self._guarded(path):
+            manifest = read_archive_manifest(path)
+            cell = _cell_of(manifest, path)
+            # As large as the arrays for the one who looks, and a single number in memory.
+            shapes = [np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape) for leaf in manifest.leaves]
+            arrays, _ = load_archive(path, dict(zip(manifest.about["arrays"], shapes, strict=True)))
+            return Record(cell, arrays, manifest.about["record"])
+        return None
+
+    def _cell(self, path: Path) -> Cell | None:
+        with self._guarded(path):
+            return _cell_of(read_archive_manifest(path), path)
+        return None
+
+    @contextlib.contextmanager
+    def _guarded(self, path: Path) -> Iterator[None]:
+        """Put a file that turns out to be damaged out of the way."""
+        try:
+            yield
+        except CorruptError as error:
+            target = make_folder(self.folder / "quarantine") / f"{path.stem}-{time.time_ns()}{_SUFFIX}"
+            with storage_errors(f"cannot move {path}"), contextlib.suppress(FileNotFoundError):
+                path.rename(target)
+            message = f"{error}\n{path.name} is now {target.relative_to(self.folder)}; its cell counts as missing"
+            warnings.warn(message, SentinelWarning, stacklevel=4)
+
+
+def _cell_of(manifest: Manifest, path: Path) -> Cell:
+    try:
+        cell = Cell.from_json(manifest.about["cell"])
+    except (KeyError, TypeError, ValueError) as error:
+        raise CorruptError(f"{path} does not say which cell it is ({error})") from error
+    if cell.id != path.stem:
+        raise CorruptError(f"{path} holds the cell {cell.id}: files were swapped or renamed")
+    return cell
