@@ -17,7 +17,7 @@ from sentinel_rl.runners.checkpoint import Saver, latest, load
 from sentinel_rl.runners.chunks import chunked
 from sentinel_rl.runners.episodes import EpisodeLog, monitor_file, read_episodes
 from sentinel_rl.runners.folder import RunFolder
-from sentinel_rl.runners.fused import RunState, StepTrace
+from sentinel_rl.runners.fused import RunState
 from sentinel_rl.runners.population import Fleet, Population
 from sentinel_rl.runners.schedule import Plan, Segments
 from sentinel_rl.runners.signals import Stopper
@@ -29,14 +29,18 @@ _CHUNK = {"cpu": 2_000, "gpu": 10_000}
 
 @dataclasses.dataclass(frozen=True)
 class Chunk:
-    """The steps of a chunk, for those who make their own sums of them.
+    """The steps of a chunk ``[runs, steps]``, for those who make their own sums of them.
 
     Args:
-        trace: what happened, ``[runs, steps]``.
-        ends: the step counts after its stretches, in the order of the metrics.
+        reward: of every step.
+        terminated: whether it ended an episode by a fall, a crash or the like.
+        truncated: whether it was the last that the time limit allows.
+        ends: the step counts after the chunk's stretches, in the order of the metrics.
     """
 
-    trace: StepTrace
+    reward: np.ndarray
+    terminated: np.ndarray
+    truncated: np.ndarray
     ends: np.ndarray
 
 
@@ -87,13 +91,10 @@ class Training:
             traces.append(trace)
             metrics.append(measured)
         done = int(parts.end[-1]) - self.t
-        trace = StepTrace(
-            *(
-                np.concatenate([np.asarray(field) for field in fields])[: len(self.seeds), :done]
-                for fields in zip(*traces, strict=True)
-            )
+        rewards, terminated, truncated, _ = (
+            np.concatenate([np.asarray(field) for field in fields])[: len(self.seeds), :done]
+            for fields in zip(*traces, strict=True)
         )
-        rewards, terminated, truncated, _ = map(np.asarray, trace)
         means = {
             name: np.concatenate([np.asarray(part[name]) for part in metrics])[: len(self.seeds)] for name in metrics[0]
         }
@@ -102,7 +103,7 @@ class Training:
             if run not in self.failures:
                 log.extend(rewards[run], terminated[run], truncated[run])
         self.t += done
-        return Progress(self.t, self.logs, means, Chunk(trace, np.asarray(parts.end)))
+        return Progress(self.t, self.logs, means, Chunk(rewards, terminated, truncated, np.asarray(parts.end)))
 
     def _notice_failures(self, rewards: np.ndarray, metrics: Mapping[str, np.ndarray], parts: Segments) -> None:
         """Find the runs with a number that is not finite: a reward, an observation, or the loss of an update."""

@@ -62,9 +62,7 @@ class EpisodeCounter:
         # Steps since the last end, per run: a running maximum of the places of the ends.
         place = np.arange(steps)
         after_end = np.where(ended, place[None] + 1, 0)
-        start = np.maximum.accumulate(
-            np.concatenate([np.zeros((runs, 1), np.int64), after_end[:, :-1]], axis=1), axis=1
-        )
+        start = np.maximum.accumulate(np.pad(after_end, ((0, 0), (1, 0)))[:, :-1], axis=1)
         position = place[None] - start + np.where(start == 0, self._length[:, None], 0)
         discounted = reward * self._powers(int(position.max()))[position]
         plain_sums, discounted_sums = (
@@ -120,8 +118,7 @@ class Curves:
 
     def extend(self, chunk: Chunk, metrics: Mapping[str, np.ndarray]) -> None:
         """Take in a chunk of steps and the metrics of its updates, ``[runs, stretches]``."""
-        reward, terminated, truncated, _ = map(np.asarray, chunk.trace)
-        self._episodes.extend(reward, terminated, truncated)
+        self._episodes.extend(chunk.reward, chunk.terminated, chunk.truncated)
         for name, values in metrics.items():
             self._metrics.setdefault(name, []).append((chunk.ends, np.asarray(values, np.float64)))
 
@@ -161,11 +158,13 @@ class Curves:
         ends, values = np.concatenate([part[0] for part in parts]), np.concatenate([part[1] for part in parts], axis=1)
         due = ~np.isnan(values).all(axis=0)
         point = np.searchsorted(self._grid, ends[due])
-        sums = np.zeros((self._runs, len(self._grid)))
-        np.add.at(sums, (slice(None), point), values[:, due])
-        return _ratio(sums, np.broadcast_to(np.bincount(point, minlength=len(self._grid)), sums.shape))
+        sums = np.zeros((len(self._grid), self._runs))
+        np.add.at(sums, point, values[:, due].T)
+        return _ratio(sums.T, np.broadcast_to(np.bincount(point, minlength=len(self._grid)), sums.T.shape))
 
 
 def _ratio(sums: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """Means, NaN where there is nothing to take one of."""
-    return np.divide(sums, counts, out=np.full(sums.shape, np.nan), where=counts > 0)
+    means = np.full(sums.shape, np.nan)
+    np.divide(sums, counts, out=means, where=counts > 0)
+    return means

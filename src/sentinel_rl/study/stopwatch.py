@@ -3,7 +3,6 @@
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 import jax
 
@@ -21,9 +20,9 @@ class Stopwatch:
         """Count the block as this phase, but what JAX traces and compiles in it as ``compiling``."""
         spans: list[tuple[float, float]] = []
 
-        def listen(event: str, start: float, end: float, **_: Any) -> None:
+        def listen(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
             if event.startswith(_COMPILING):
-                spans.append((start, end))
+                spans.append((start_time, end_time))
 
         jax.monitoring.register_event_time_span_listener(listen)
         began = time.perf_counter()

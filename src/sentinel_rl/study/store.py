@@ -5,7 +5,7 @@ import json
 import time
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -122,33 +122,35 @@ class Store:
         return self.folder / "failed" / f"{cell.id}.json"
 
     def _read(self, path: Path) -> Record | None:
-        if not path.exists():
+        try:
+            return _load(path) if path.exists() else None
+        except CorruptError as error:
+            self._quarantine(path, error)
             return None
-        with self._guarded(path):
-            manifest = read_archive_manifest(path)
-            cell = _cell_of(manifest, path)
-            # As large as the arrays for the one who looks, and a single number in memory.
-            shapes = [np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape) for leaf in manifest.leaves]
-            arrays, _ = load_archive(path, dict(zip(manifest.about["arrays"], shapes, strict=True)))
-            return Record(cell, arrays, manifest.about["record"])
-        return None
 
     def _cell(self, path: Path) -> Cell | None:
-        with self._guarded(path):
-            return _cell_of(read_archive_manifest(path), path)
-        return None
-
-    @contextlib.contextmanager
-    def _guarded(self, path: Path) -> Iterator[None]:
-        """Put a file that turns out to be damaged out of the way."""
         try:
-            yield
+            return _cell_of(read_archive_manifest(path), path)
         except CorruptError as error:
-            target = make_folder(self.folder / "quarantine") / f"{path.stem}-{time.time_ns()}{_SUFFIX}"
-            with storage_errors(f"cannot move {path}"), contextlib.suppress(FileNotFoundError):
-                path.rename(target)
-            message = f"{error}\n{path.name} is now {target.relative_to(self.folder)}; its cell counts as missing"
-            warnings.warn(message, SentinelWarning, stacklevel=4)
+            self._quarantine(path, error)
+            return None
+
+    def _quarantine(self, path: Path, error: CorruptError) -> None:
+        """Put a damaged file out of the way."""
+        target = make_folder(self.folder / "quarantine") / f"{path.stem}-{time.time_ns()}{_SUFFIX}"
+        with storage_errors(f"cannot move {path}"), contextlib.suppress(FileNotFoundError):
+            path.rename(target)
+        message = f"{error}\n{path.name} is now {target.relative_to(self.folder)}; its cell counts as missing"
+        warnings.warn(message, SentinelWarning, stacklevel=4)
+
+
+def _load(path: Path) -> Record:
+    manifest = read_archive_manifest(path)
+    cell = _cell_of(manifest, path)
+    # As large as the arrays for the one who looks, and a single number in memory.
+    shapes = [np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape) for leaf in manifest.leaves]
+    arrays, _ = load_archive(path, dict(zip(manifest.about["arrays"], shapes, strict=True)))
+    return Record(cell, arrays, manifest.about["record"])
 
 
 def _cell_of(manifest: Manifest, path: Path) -> Cell:
