@@ -64,7 +64,7 @@ class Cell:
         label: what tables call it; the id does not depend on it.
 
     Example:
-        >>> cell = Cell("sentinel", "CartPole-v0", 1_000, range(3), {"k": 2, "lam": float("inf")})
+        >>> cell = Cell("sentinel", "CartPole-v0", 1_000, (0, 1, 2), {"k": 2, "lam": float("inf")})
         >>> cell == Cell.from_json(cell.to_json()), cell.id == dataclasses.replace(cell, label="two").id
         (True, True)
     """
@@ -118,7 +118,7 @@ class Cell:
     def from_json(cls, content: Mapping[str, Any]) -> Self:
         """The cell that `to_json` wrote."""
         evaluations = tuple(Evaluation(**entry) for entry in content["evaluations"])
-        return cls(**{**content, "evaluations": evaluations})
+        return cls(**{**content, "seeds": tuple(content["seeds"]), "evaluations": evaluations})
 
     def make_env(self, changes: Mapping[str, Any] = _NOTHING) -> Env:
         """The environment.

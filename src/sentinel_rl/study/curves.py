@@ -17,7 +17,7 @@ def curve_steps(steps: int, points: int) -> np.ndarray:
     >>> curve_steps(1_000, 4)
     array([ 250,  500,  750, 1000])
     """
-    return np.unique(np.linspace(0, steps, points + 1).round().astype(np.int64)[1:])
+    return np.unique(-(-np.arange(1, points + 1, dtype=np.int64) * steps // points))  # rounded up
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,0 +1,88 @@
+"""How far a grid is, and how long it will take."""
+
+import dataclasses
+import time
+from collections.abc import Callable, Sequence
+
+from sentinel_rl.study.cell import Cell
+
+
+@dataclasses.dataclass(frozen=True)
+class GridProgress:
+    """Where a grid stands.
+
+    Args:
+        finished: cells with a result, those of earlier sessions included.
+        cells: in all.
+        cell: the one that was last heard of.
+        t: its steps so far.
+        seconds_left: from the pace of this session; None before there is one.
+    """
+
+    finished: int
+    cells: int
+    cell: Cell
+    t: int
+    seconds_left: float | None
+
+    def __str__(self) -> str:
+        """One line for people.
+
+        >>> print(GridProgress(2, 7, Cell("random", "CartPole-v0", 1_000, (0,), label="random"), 400, 75.0))
+        cell 3 of 7 (random): step 400 of 1,000, 1 min 15 s left
+        """
+        left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
+        number = min(self.finished + 1, self.cells)
+        return f"cell {number} of {self.cells} ({self.cell.name}): step {self.t:,} of {self.cell.steps:,}{left}"
+
+
+def duration(seconds: float) -> str:
+    """Seconds for people.
+
+    >>> [duration(seconds) for seconds in (12.3, 75, 7_260)]
+    ['12 s', '1 min 15 s', '2 h 1 min']
+    """
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    return f"{whole // 60} min {whole % 60} s" if whole < 3_600 else f"{whole // 3_600} h {whole % 3_600 // 60} min"
+
+
+Report = Callable[[GridProgress], None]
+
+
+class Meter:
+    """Tells the progress of a grid, from what its engine tells of its cells.
+
+    Args:
+        cells: the whole grid.
+        missing: what is still to do.
+        report: is told.
+    """
+
+    def __init__(self, cells: Sequence[Cell], missing: Sequence[Cell], report: Report):
+        self._cells, self._report = len(cells), report
+        self._finished = len(cells) - len(missing)
+        self._left, self._done = float(sum(map(work, missing))), 0.0
+        self._began = time.perf_counter()
+
+    def step(self, cell: Cell, t: int) -> None:
+        """A cell has done `t` steps of each of its runs."""
+        self._tell(cell, t, t * len(cell.seeds))
+
+    def finish(self, cell: Cell) -> None:
+        """A cell has ended, with a result or without."""
+        self._finished += 1
+        self._done += work(cell)
+        self._tell(cell, cell.steps, 0)
+
+    def _tell(self, cell: Cell, t: int, under_way: float) -> None:
+        done = self._done + under_way
+        pace = done / max(time.perf_counter() - self._began, 1e-9)
+        left = None if done == 0 else max(self._left - done, 0.0) / pace
+        self._report(GridProgress(self._finished, self._cells, cell, t, left))
+
+
+def work(cell: Cell) -> int:
+    """What a cell costs, in steps: evaluations are cheap beside training."""
+    return cell.steps * len(cell.seeds)
