@@ -29,6 +29,8 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "sentinel-4-neutral": ("sentinel", {"k": 4, "aleatory": "expectation", "epistemic": "expectation"}),
     "vdqn": ("vdqn", {}),
     "vdqn-cvar": ("vdqn-cvar", {}),
+    "vdqn-2e-3": ("vdqn", {"learning_rate": 2e-3, "use_epsilon": True}),
+    "vdqn-cvar-2e-3": ("vdqn-cvar", {"learning_rate": 2e-3, "use_epsilon": True}),
     "uadqn": ("uadqn", {}),
     "random": ("random", {}),
     "idle": ("random", {"action": 0}),
