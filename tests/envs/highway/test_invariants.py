@@ -92,6 +92,8 @@ def test_nested_maps_and_arguments_that_are_not_mapped(quick_compile):
     flat_states = jax.tree.map(lambda leaf: jnp.repeat(leaf, 5, axis=0), states)
     _, flat = jax.jit(jax.vmap(ENV.step, (0, 0, None)))(flat_states, jnp.tile(jnp.arange(5), 2), KEY)
     jax.tree.map(lambda a, b: np.testing.assert_array_equal(a.reshape(b.shape), b), grid, flat)
+    constant = jax.jit(jax.vmap(lambda state: ENV.step(state, jnp.array(3), KEY)[1].obs))(states)
+    np.testing.assert_array_equal(constant, grid.obs[:, 3])
 
 
 @pytest.mark.parametrize("action", [-1, 5, 99])

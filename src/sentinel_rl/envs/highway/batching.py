@@ -47,7 +47,10 @@ def _at_depth(function: Callable[..., Any], has_batch: bool) -> Callable[..., An
 
 def _to_last(leaf: jax.Array, is_batched: bool, size: int) -> jax.Array:
     """Put the mapped axis at the end, or repeat what is not mapped."""
-    return jnp.moveaxis(leaf, 0, -1) if is_batched else jnp.broadcast_to(leaf[..., None], (*leaf.shape, size))
+    if is_batched:
+        return jnp.moveaxis(leaf, 0, -1)
+    constant = jnp.asarray(leaf)
+    return jnp.broadcast_to(constant[..., None], (*constant.shape, size))
 
 
 def _merge(leaf: jax.Array) -> jax.Array:
