@@ -1,11 +1,14 @@
 """Ensembles of networks: the paper's number of parameters, their first values, and a loop over members and actions."""
 
+import subprocess
+import sys
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sentinel_rl.nets import Networks, init_networks
+from sentinel_rl.nets import Networks, init_networks, orthogonal
 
 SIZES = {"members": 3, "obs_size": 2, "num_actions": 2, "atoms": 5, "hidden": (4, 6)}
 
@@ -83,3 +86,29 @@ def test_per_member_equals_the_call(networks: Networks):
 def test_an_unknown_layout_is_named(untyped: None):
     with pytest.raises(ValueError, match=r"unknown network 'dense'.*separate.*shared"):
         init_networks(jax.random.key(0), layout="dense", **SIZES)
+
+
+@pytest.mark.parametrize("shape", [(2, 1, 3, 8), (2, 1, 8, 3), (2, 1, 5, 5), (1, 1, 64, 60)])
+def test_orthogonal_weights_have_orthogonal_sides(shape: tuple[int, ...]):
+    weights = np.asarray(jax.jit(lambda key: orthogonal(3.0)(key, shape))(jax.random.key(0)), np.float64)[:, 0]
+    for net in weights if shape[-2] <= shape[-1] else weights.swapaxes(-1, -2):
+        np.testing.assert_allclose(net @ net.T, 9 * np.eye(len(net)), atol=1e-4)
+    if len(weights) > 1:
+        assert not np.allclose(weights[0], weights[1])
+
+
+def test_orthogonal_weights_are_drawn_on_several_devices_at_once():
+    """LAPACK's QR never came back there; a child can be stopped."""
+    program = """
+import jax
+from sentinel_rl.agents.catalog import make_agent
+from sentinel_rl.envs.cartpole import CartPole
+from sentinel_rl.runners.schedule import Plan
+from sentinel_rl.runners.train import Training
+jax.config.update("jax_num_cpu_devices", 2)
+env = CartPole(200)
+agent = make_agent("uadqn", env.spec, capacity=8)
+print(Training([agent] * 2, env, Plan(), [0, 1]).agent_states()[1].online.weights[1].shape)
+"""
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
+    assert found.stdout.strip() == "(3, 1, 256, 100)"
