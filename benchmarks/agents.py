@@ -32,6 +32,7 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "vdqn-2e-3": ("vdqn", {"learning_rate": 2e-3, "use_epsilon": True}),
     "vdqn-cvar-2e-3": ("vdqn-cvar", {"learning_rate": 2e-3, "use_epsilon": True}),
     "uadqn": ("uadqn", {}),
+    "uadqn-2e-3": ("uadqn", {"learning_rate": 2e-3, "use_epsilon": True}),
     "random": ("random", {}),
     "idle": ("random", {"action": 0}),
 }
