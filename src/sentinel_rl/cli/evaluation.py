@@ -28,11 +28,15 @@ _TITLES = {
 }
 
 
-def run(path: Path, episodes: int, seed: int) -> None:
-    """Evaluate every seed's policy, print the table and write ``eval.json`` and ``eval.csv``."""
+def run(path: Path, episodes: int, seed: int, on: str | None = None) -> None:
+    """Evaluate every seed's policy, print the table and write ``eval.json`` and ``eval.csv``.
+
+    On another environment than the one it was trained on, the files have its name in theirs.
+    """
     use_all_cores()
     run = read_run(path)
-    played, agents = [], run.policies()
+    played, agents = [], run.policies(on)
+    stem = run.path / ("eval" if on is None else f"eval_{on.replace('/', '_').replace(':', '_')}")
     with progress_bar("evaluating") as report:
         for done, agent in enumerate(agents):
             report(done, len(agents))
@@ -40,9 +44,11 @@ def run(path: Path, episodes: int, seed: int) -> None:
         report(len(agents), len(agents))
     names = [*map(str, run.seeds), "all"]
     rows = dict(zip(names, map(summarise, [*played, pooled(played)]), strict=True))
-    _write(run.path / "eval.json", run.path / "eval.csv", rows, {"seed": seed, "alpha": ALPHA})
-    results().print(_table(f"{run.configuration['env']}, greedy policies", "seed", rows))
-    results().print(f"numbers: {path / 'eval.json'}, {path / 'eval.csv'}", markup=False, soft_wrap=True)
+    files = stem.with_suffix(".json"), stem.with_suffix(".csv")
+    _write(*files, rows, {"env": on or run.configuration["env"], "seed": seed, "alpha": ALPHA})
+    where = run.configuration["env"] if on is None else f"trained on {run.configuration['env']}, played on {on}"
+    results().print(_table(f"{where}, greedy policies", "seed", rows))
+    results().print(f"numbers: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
 
 
 def frontier(path: Path, episodes: int, seed: int) -> None:

@@ -85,17 +85,24 @@ def evaluate(
     path: RunArgument,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes; choose one that was not trained on.")] = 1_000_000,
+    on: Annotated[
+        str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
+    ] = None,
 ) -> None:
     """Evaluate the trained policies of a run, without exploration; writes eval.json and eval.csv into its folder.
+
+    `--on highway-env` plays policies that were trained on the twin in the original, with the twin's settings (needs
+    `pip install 'sentinel-rl[highway]'`).
 
     **Examples**
 
     - `sentinel eval runs/pole`
     - `sentinel eval runs/pole --episodes 100 --seed 7`
+    - `sentinel eval runs/road --on highway-env --episodes 50`
     """
     from sentinel_rl.cli.evaluation import run
 
-    run(path, episodes, seed)
+    run(path, episodes, seed, on)
 
 
 def assess(

@@ -20,6 +20,7 @@ ARTIFACTS = (
     "policy_seed_*.zip",
     "eval.json",
     "eval.csv",
+    "eval_*",
     "frontier.*",
     "assess.*",
 )
@@ -53,11 +54,11 @@ class Run:
         """Where the policy of a seed is."""
         return policy_file(self.path, seed)
 
-    def policies(self) -> list[Learner]:
-        """The trained agents, one per seed; they are there once the run is finished.
+    def policies(self, env: str | None = None) -> list[Learner]:
+        """The trained agents, one per seed, in their environment or another one of its sizes.
 
         Raises:
-            UsageError: when it is not.
+            UsageError: when the run is not finished.
         """
         missing = [seed for seed in self.seeds if not self.policy_file(seed).exists()]
         if missing:
@@ -65,7 +66,7 @@ class Run:
                 f"{self.path} has no policy of seed {', '.join(map(str, missing))}: "
                 f"the run is not finished, give its `sentinel train` command again"
             )
-        return [load_agent(self.policy_file(seed), env=self.configuration["env"]) for seed in self.seeds]
+        return [load_agent(self.policy_file(seed), env=env or self.configuration["env"]) for seed in self.seeds]
 
 
 def policy_file(folder: Path, seed: int) -> Path:

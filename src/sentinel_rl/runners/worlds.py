@@ -10,6 +10,7 @@ from gymnasium.vector import VectorEnv
 from jaxtyping import Float
 
 from sentinel_rl.envs.gym import GymEnv
+from sentinel_rl.envs.originals import ORIGINALS, make_original
 from sentinel_rl.envs.registry import make_env
 from sentinel_rl.envs.spec import Env, EnvSpec
 from sentinel_rl.errors import IncompatibleError, UsageError
@@ -85,6 +86,8 @@ class Place:
 def find_place(world: WorldLike) -> Place:
     """Find the JAX environment of a name, where there is one, else Gymnasium's, and read its sizes.
 
+    A name of `ORIGINALS` stands for the environment of another package, with the settings of its twin here.
+
     Raises:
         UsageError: for an environment that is not known or cannot be used.
 
@@ -97,6 +100,9 @@ def find_place(world: WorldLike) -> Place:
         return Place(env, None, (env.obs_size,), 0)
     if isinstance(env, gymnasium.Env | VectorEnv):
         spec, (actions, observations) = spec_of(env), single_spaces(env)
+        if isinstance(world, str) and world in ORIGINALS:
+            twin = ORIGINALS[world].twin
+            spec = dataclasses.replace(spec, reward_range=twin.reward_range, max_steps=twin.max_steps)
         return Place(spec, env, tuple(observations.shape or ()), int(getattr(actions, "start", 0)))
     if not isinstance(getattr(env, "spec", None), EnvSpec):
         raise UsageError(
@@ -107,6 +113,8 @@ def find_place(world: WorldLike) -> Place:
 
 def _by_name(name: str) -> Any:
     try:
+        if name in ORIGINALS:
+            return make_original(name)
         twin = make_env(name)
         return gymnasium.make(name) if twin is None else twin
     except (ValueError, gymnasium.error.Error) as error:
