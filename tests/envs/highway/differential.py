@@ -19,7 +19,7 @@ def groups(episodes: int) -> dict[str, Group]:
     """The kinds of episodes: random actions for most, and a twentieth of other policies, densities and roads each."""
     part = max(episodes // 20, 1)
     chosen = {name: group._replace(count=part, first_seed=20_000) for name, group in GROUPS.items()}
-    chosen["random"] = GROUPS["random"]._replace(count=episodes, first_seed=1000)
+    chosen["random"] = GROUPS["random"]._replace(count=episodes, first_seed=1000, stream=None)
     return chosen | {"large": LARGE._replace(count=max(part // 10, 1))}
 
 

@@ -21,13 +21,14 @@ _SEEN = 4
 
 
 class Group(NamedTuple):
-    """Episodes of one kind: the original's name and configuration, the policy, and the seeds."""
+    """Episodes of one kind: the original's name and configuration, the policy, the seeds and the policy's stream."""
 
     name: str
     config: dict[str, Any]
     policy: str
     first_seed: int
     count: int
+    stream: int | None = 1
 
     def twin(self) -> Highway:
         """Our environment with the same dynamics; how densely it starts is no matter of the dynamics."""
@@ -45,7 +46,7 @@ class Group(NamedTuple):
         """Play them in the original."""
         env = make(self.name, self.config)
         seeds = range(self.first_seed, self.first_seed + (self.count if count is None else count))
-        return [play(env, POLICIES[self.policy], seed) for seed in seeds]
+        return [play(env, POLICIES[self.policy], seed, self.stream) for seed in seeds]
 
 
 _PAPER = {"lanes_count": 5, "vehicles_count": 10}

@@ -85,9 +85,13 @@ def observation(env: Any) -> np.ndarray:
     return kind.observe().ravel()
 
 
-def play(env: Any, policy: Policy, seed: int) -> Episode:
-    """Play one episode to its end."""
-    rng = np.random.default_rng(seed)
+def play(env: Any, policy: Policy, seed: int, stream: int | None = None) -> Episode:
+    """Play one episode to its end.
+
+    Without a `stream` of its own the policy draws the same numbers as the traffic: good enough to compare step by
+    step, but not to ask how random play fares.
+    """
+    rng = np.random.default_rng(seed if stream is None else [seed, stream])
     env.reset(seed=seed)
     states, rows, over, action = [], [], False, 1
     while not over:
