@@ -1,4 +1,4 @@
-"""``sentinel reproduce``: the paper's experiments, one command each."""
+"""``sentinel reproduce`` and ``sentinel report``: the paper's experiments, one command each, and all on one page."""
 
 import dataclasses
 from pathlib import Path
@@ -11,83 +11,149 @@ from rich.table import Table
 
 from sentinel_paper import registry
 from sentinel_paper.claims import Finding, Verdict
-from sentinel_paper.registry import EXPERIMENTS, Experiment
+from sentinel_paper.registry import EXPERIMENTS, Experiment, Recipe
 from sentinel_rl.cli.console import note, progress_bar, results
 from sentinel_rl.cli.files import writable_folder
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.FAILS: "red", Verdict.UNDECIDED: "yellow"}
+# Options that mean nothing where there is no chance.
+_CHANCE = ("runs", "seed")
 
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="An experiment, or all.")] = None,
     listing: Annotated[bool, typer.Option("--list", help="List all experiments of the paper and exit.")] = False,
     runs: Annotated[int | None, typer.Option(min=1, help="Independent runs; the paper's number if not given.")] = None,
-    seed: Annotated[int | None, typer.Option(min=0, help="Seed of the random numbers; 0 if not given.")] = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Steps of a run; the paper's number if not given.")] = None,
+    preset: Annotated[
+        str | None, typer.Option(help="How the paper's open places are read: sound (default) or literal.")
+    ] = None,
+    quick: Annotated[bool, typer.Option("--quick", help="Make it tiny, to see that all of it works.")] = False,
+    seed: Annotated[int | None, typer.Option(min=0, help="First seed of the runs; a fixed one if not given.")] = None,
+    engine: Annotated[str, typer.Option(help="Where agents are trained: local, or ray.")] = "local",
+    address: Annotated[str | None, typer.Option(help="Of the Ray cluster, with --engine ray.")] = None,
+    shard: Annotated[str | None, typer.Option(metavar="I/N", help="Only the I-th of N parts of the grid.")] = None,
+    records: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder of the trained cells [default: records, beside --out]")
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the files [default: results/NAME]")
     ] = None,
 ) -> None:
     """Run an experiment of the paper and judge its claims.
 
-    Writes a figure (PNG and SVG), the numbers (CSV) and a page (Markdown) with the paper's claim, what came out and
-    whether it holds. Files of an earlier run in the same folder are replaced. The same seed gives the same numbers.
+    Writes figures (PNG and SVG), the numbers (CSV) and a page (Markdown and JSON) with the paper's claim, what came out
+    and whether it holds. Files of an earlier run in the same folder are replaced. The same seed gives the same numbers.
+    Trained cells are kept in a folder of records: one that is there is not computed again, and a stopped command
+    continues with those that are missing.
 
     **Examples**
 
     - `sentinel reproduce --list`
-    - `sentinel reproduce gauss-mix-cvar`
     - `sentinel reproduce gauss-mix-cvar --runs 4000 --seed 1 --out results/large`
-    - `sentinel reproduce all`: each into a folder of its own
+    - `sentinel reproduce table-highway --runs 50`
+    - `sentinel reproduce table-ensemble-size --preset literal --runs 100`
+    - `sentinel reproduce all --quick --out results/quick`: each into a folder of its own, then a report
     """
     if listing:
         results().print(_list())
         return
     if name is None:
         raise typer.BadParameter("give the NAME of an experiment, or all; --list shows them")
+    asked, several = {"runs": runs, "steps": steps, "preset": preset, "seed": seed}, name == "all"
+    wanted = [(experiment, _settings(experiment, asked, quick)) for experiment in _chosen(name)]
     base = Path("results") if out is None else out
-    for experiment in _chosen(name):
-        nested = out is None or name == "all"
-        _reproduce_one(experiment, {"runs": runs, "seed": seed}, base / experiment.name if nested else base)
+    nested = out is None or several
+    kept = records if records is not None else (base if nested else base.parent) / "records"
+    _use_all_cores()
+    how = {"engine": engine, "address": address, "shard": shard}
+    for experiment, settings in wanted:
+        _reproduce_one(experiment, settings, base / experiment.name if nested else base, {"store": kept, **how})
+    if several and shard is None:
+        report(base)
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where experiments left theirs.")] = Path("results"),
+) -> None:
+    """Put all experiments of a folder on one page: report.html, which needs nothing else, and report.md.
+
+    **Examples**
+
+    - `sentinel report results`
+    """
+    from sentinel_paper.report import write_report
+
+    results().print(*map(str, write_report(folder)), sep="\n", markup=False, soft_wrap=True)
+
+
+def _use_all_cores() -> None:
+    """Before the first experiment uses JAX, so that the others have all cores."""
+    from sentinel_rl.runners.population import use_all_cores
+
+    use_all_cores()
 
 
 def _chosen(name: str) -> tuple[Experiment, ...]:
     """The experiments a name stands for."""
     if name == "all":
-        return registry.available()
+        return registry.EXPERIMENTS
     try:
         return (registry.find(name),)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="NAME") from None
 
 
-def _reproduce_one(experiment: Experiment, asked: dict[str, int | None], out: Path) -> None:
+def _reproduce_one(experiment: Experiment, settings: Any, out: Path, how: dict[str, Any]) -> None:
     """Run, write and report one experiment; the folder is tried before the work begins."""
     recipe = experiment.load()
-    settings = _override(experiment, recipe.SETTINGS, asked)
     writable_folder(out)
-    with progress_bar(experiment.name) as report:
-        records = recipe.run(settings, report)
-        files = recipe.render(records, out)
+    records = (_grid if experiment.grid else _simple)(experiment, recipe, settings, how)
+    if records is None:
+        return
+    files = recipe.render(records, out)
     console = results()
     console.print(_summary(experiment, recipe.findings(records)))
     console.print(*map(str, files), sep="\n", markup=False, soft_wrap=True)
 
 
-def _override(experiment: Experiment, settings: Any, asked: dict[str, int | None]) -> Any:
+def _simple(experiment: Experiment, recipe: Recipe, settings: Any, how: dict[str, Any]) -> Any:
+    with progress_bar(experiment.name) as report:
+        return recipe.run(settings, report)
+
+
+def _grid(experiment: Experiment, recipe: Recipe, settings: Any, how: dict[str, Any]) -> Any:
+    from sentinel_paper.progress import grid_bar
+    from sentinel_paper.trained import Means, Unfinished
+    from sentinel_rl.study.grid import parse_shard
+
+    shard = None if how["shard"] is None else parse_shard(how["shard"])
+    try:
+        with grid_bar(experiment.name) as report:
+            return recipe.run(settings, report, Means(**how | {"shard": shard}))
+    except Unfinished as reason:
+        note(f"{experiment.name}: {reason}")
+        return None
+
+
+def _settings(experiment: Experiment, asked: dict[str, Any], quick: bool) -> Any:
     """The paper's settings with the options that were given; says so where an option has no meaning."""
+    settings = experiment.load().SETTINGS
+    if quick and hasattr(settings, "made_quick"):
+        settings = settings.made_quick()
     given = {option: value for option, value in asked.items() if value is not None}
     for option in [option for option in given if not hasattr(settings, option)]:
-        note(f"{experiment.name} is computed exactly, without chance: --{option} {given.pop(option)} has no effect")
+        why = "is computed exactly, without chance" if option in _CHANCE else "is not a grid of trained agents"
+        note(f"{experiment.name} {why}: --{option} {given.pop(option)} has no effect")
     return dataclasses.replace(settings, **given)
 
 
 def _list() -> Table:
     table = Table(title="Experiments of the paper: sentinel reproduce NAME", box=box.SIMPLE_HEAD)
-    for column in ("name", "status", "in the paper", "shows"):
-        table.add_column(column, no_wrap=column in ("name", "status"))
+    for column in ("name", "in the paper", "shows"):
+        table.add_column(column, no_wrap=column == "name")
     for experiment in EXPERIMENTS:
-        status = "[green]available[/]" if experiment.available else "[dim]still to come[/]"
-        table.add_row(experiment.name, status, experiment.where, experiment.title)
+        table.add_row(experiment.name, experiment.where, experiment.title)
     return table
 
 

@@ -1,8 +1,9 @@
-"""What an experiment leaves in its folder: a figure, the numbers as CSV, and a page in Markdown."""
+"""What an experiment leaves in its folder: figures, the numbers as CSV, and a page as Markdown and as JSON."""
 
 import csv
 import dataclasses
 import io
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,36 @@ from sentinel_rl.cli import figures
 from sentinel_rl.cli.files import write_atomically
 
 Row = Mapping[str, Any]
+# Options of the command that settings may have, in the order of the command line.
+_OPTIONS = ("runs", "steps", "preset", "seed")
+
+
+@dataclasses.dataclass(frozen=True)
+class Section:
+    """A further part of a page: a heading, words, a table (or none), a figure (or none) by the name of its files."""
+
+    title: str
+    words: str = ""
+    rows: Sequence[Row] = ()
+    figure: str = ""
+
+    def markdown(self) -> str:
+        """The part."""
+        parts = [
+            f"## {self.title}",
+            self.words,
+            table(self.rows) if self.rows else "",
+            f"![{self.title}]({self.figure}.png)" if self.figure else "",
+        ]
+        return "\n\n".join(part for part in parts if part)
 
 
 @dataclasses.dataclass(frozen=True)
 class Page:
-    """The text of an experiment: what is computed, the numbers worth reading, and what they mean."""
+    """The text of an experiment: what is computed, the numbers worth reading, and what they mean.
+
+    `sections` follow the verdicts; `about` says where, with what and how long it was computed.
+    """
 
     name: str
     settings: Any
@@ -28,6 +54,8 @@ class Page:
     results: Sequence[Row]
     findings: Sequence[Finding]
     words: str
+    sections: Sequence[Section] = ()
+    about: Sequence[Row] = ()
 
     def markdown(self) -> str:
         """The page."""
@@ -47,26 +75,57 @@ class Page:
                     *(_paragraph(finding) for finding in self.findings),
                     "## In plain words",
                     self.words,
+                    *(section.markdown() for section in self._parts()),
                     "",
                 ]
             ).rstrip("\n")
             + "\n"
         )
 
+    def data(self) -> dict[str, Any]:
+        """The page as JSON knows it, for reports over several experiments."""
+        experiment = find(self.name)
+        return {
+            "name": self.name,
+            "title": experiment.title,
+            "where": experiment.where,
+            "command": command(self.name, self.settings),
+            "version": __version__,
+            "setup": self.setup,
+            "results": [_told(row) for row in self.results],
+            "findings": [
+                {"claim": finding.claim.text, "where": finding.claim.where, "setting": finding.setting}
+                | {"verdict": str(finding.verdict), "reason": finding.reason}
+                for finding in self.findings
+            ],
+            "words": self.words,
+            "sections": [
+                {"title": part.title, "words": part.words, "figure": part.figure}
+                | {"rows": [_told(row) for row in part.rows]}
+                for part in self._parts()
+            ],
+        }
+
+    def _parts(self) -> list[Section]:
+        made = [Section("How it was made", rows=self.about)] if self.about else []
+        return [*self.sections, *made]
+
 
 def publish(page: Page, drawing: Figure, numbers: Sequence[Row], out: Path) -> list[Path]:
-    """Write figure, numbers and page; every file is complete or not there."""
+    """Write figure, numbers, and page in both forms; every file is complete or not there."""
     return [
         *figures.save(drawing, out / page.name),
         write_atomically(out / f"{page.name}.csv", csv_text(numbers)),
         write_atomically(out / f"{page.name}.md", page.markdown()),
+        write_atomically(out / f"{page.name}.json", json.dumps(page.data(), indent=1, ensure_ascii=False) + "\n"),
     ]
 
 
 def command(name: str, settings: Any) -> str:
     """The command line that gives these records again."""
-    options = [f"--{option} {getattr(settings, option)}" for option in ("runs", "seed") if hasattr(settings, option)]
-    return " ".join(["sentinel reproduce", name, *options])
+    options = [f"--{option} {getattr(settings, option)}" for option in _OPTIONS if hasattr(settings, option)]
+    quick = ["--quick"] if getattr(settings, "quick", False) else []
+    return " ".join(["sentinel reproduce", name, *quick, *options])
 
 
 def csv_text(rows: Sequence[Row]) -> str:
@@ -96,6 +155,10 @@ def table(rows: Sequence[Row]) -> str:
     lines = [list(rows[0]), ["---:"] * len(rows[0])]
     lines += [[_cell(value, ".3f") for value in row.values()] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _told(row: Row) -> dict[str, str]:
+    return {column: _cell(value, ".3f") for column, value in row.items()}
 
 
 def _cell(value: Any, form: str) -> str:

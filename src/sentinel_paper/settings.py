@@ -28,6 +28,7 @@ class Task:
         shared: options of all agents and of the course.
         agents: options of one agent.
         ends: what an episode that terminates is called.
+        quick: settings of the environment that make it small.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Task:
     shared: Options
     agents: Mapping[str, Options]
     ends: str
+    quick: Options = dataclasses.field(default_factory=dict)
 
 
 _SHARED: Options = {
@@ -76,6 +78,7 @@ HIGHWAY = Task(
         "uadqn": {"hidden": (256,), "beta": 0.2, "aversion": 0.1},
     },
     ends="crashes",
+    quick={"vehicles_count": 4, "duration": 8},
 )
 
 # Options by "all", by task or by agent, later ones win. What the paper leaves open:

@@ -74,31 +74,53 @@ class Distance(NamedTuple):
     distance: float
 
 
+class Snapshot(NamedTuple):
+    """A run after so many transitions."""
+
+    noise: float
+    agent: Any
+    seed: int
+    points: int
+    state: Any
+
+
 def run(settings: Settings = SETTINGS) -> list[Distance]:
     """Train both agents, and compare their laws at every number of transitions."""
-    spec, options = Toy().spec, dict(settings.options)
+    options = dict(settings.options)
+    vdqns = [make_agent("vdqn", Toy().spec, **options, use_epsilon=True, noise=noise) for noise in settings.noises]
+    return [
+        *_compare("sentinel", [(0.0, make_neutral(settings))], settings),
+        *_compare("vdqn", list(zip(settings.noises, vdqns, strict=True)), settings),
+    ]
+
+
+def make_neutral(settings: Settings) -> Any:
+    """Risk-neutral SENTINEL-4 with a support that fits the laws."""
     neutral = {"aleatory": "expectation", "epistemic": "expectation"}
     grid = {"v_min": settings.low, "v_max": settings.high, "atoms": settings.atoms}
-    sentinel = make_agent("sentinel", spec, **options, **neutral, **grid)
-    vdqns = [make_agent("vdqn", spec, **options, use_epsilon=True, noise=noise) for noise in settings.noises]
-    return [*_compare("sentinel", [(0.0, sentinel)], settings),
-            *_compare("vdqn", list(zip(settings.noises, vdqns, strict=True)), settings)]  # fmt: skip
+    return make_agent("sentinel", Toy().spec, **dict(settings.options), **neutral, **grid)
 
 
-def _compare(name: str, agents: Sequence[tuple[float, Any]], settings: Settings) -> Iterator[Distance]:
-    toy, runs = Toy(), [(noise, agent, seed) for noise, agent in agents for seed in settings.seeds]
-    last = max(settings.points)
-    plan = Plan(last, Every(settings.learn_every), warmup=100, epsilon_start=1.0, epsilon_end=1.0)
-    training = Training([agent for _, agent, _ in runs], toy, plan, [seed for *_, seed in runs])
+def snapshots(agents: Sequence[tuple[float, Any]], settings: Settings) -> Iterator[Snapshot]:
+    """Train every agent with every seed on actions drawn uniformly, and show it at every number of transitions."""
+    runs = [(noise, agent, seed) for noise, agent in agents for seed in settings.seeds]
+    plan = Plan(max(settings.points), Every(settings.learn_every), warmup=100, epsilon_start=1.0, epsilon_end=1.0)
+    training = Training([agent for _, agent, _ in runs], Toy(), plan, [seed for *_, seed in runs])
     for point in sorted(settings.points):
         if point > 0:
             for _ in training.chunks(end=point):
                 pass
-        for (noise, agent, seed), state in zip(runs, training.agent_states(), strict=True):
-            law = _law(dataclasses.replace(agent, draws=settings.draws) if name == "vdqn" else agent, state)
-            for action in range(toy.spec.num_actions):
-                found = toy.distance(action, CategoricalReturn(law.atoms[action], law.probs[action]))
-                yield Distance(name, noise, seed, point, action, float(found))
+        for one, state in zip(runs, training.agent_states(), strict=True):
+            yield Snapshot(*one, point, state)
+
+
+def _compare(name: str, agents: Sequence[tuple[float, Any]], settings: Settings) -> Iterator[Distance]:
+    toy = Toy()
+    for noise, agent, seed, point, state in snapshots(agents, settings):
+        law = _law(dataclasses.replace(agent, draws=settings.draws) if name == "vdqn" else agent, state)
+        for action in range(toy.spec.num_actions):
+            found = toy.distance(action, CategoricalReturn(law.atoms[action], law.probs[action]))
+            yield Distance(name, noise, seed, point, action, float(found))
 
 
 @jax.jit

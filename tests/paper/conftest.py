@@ -1,20 +1,35 @@
-"""Each experiment is computed once for all tests that look at it."""
+"""Each experiment is computed once for all tests that look at it; where agents would be trained, records are fake."""
 
 import functools
 
 import pytest
 
 from sentinel_paper.registry import find
+from tests.paper import fakes
 from tests.paper.reference import silent
 
 
+@pytest.fixture
+def fake_training(monkeypatch):
+    """No agent is trained in this test."""
+    monkeypatch.setattr("sentinel_paper.trained.run_grid", fakes.fake_grid)
+
+
 @pytest.fixture(scope="session")
-def records_of():
-    """The records of an experiment with the paper's settings, by name."""
+def records_of(tmp_path_factory):
+    """The records of an experiment by name: with the paper's settings where nothing is trained, else small and fake."""
+    toys = {"fig-toy-wasserstein": fakes.toy_wasserstein_records, "fig-toy-laws": fakes.toy_laws_records}
 
     @functools.cache
     def compute(name):
-        recipe = find(name).load()
-        return recipe.run(recipe.SETTINGS, silent)
+        experiment = find(name)
+        if name in toys:
+            return toys[name]()
+        if not experiment.grid:
+            recipe = experiment.load()
+            return recipe.run(recipe.SETTINGS, silent)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sentinel_paper.trained.run_grid", fakes.fake_grid)
+            return fakes.grid_records(name, tmp_path_factory.mktemp("records"))
 
     return compute

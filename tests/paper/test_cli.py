@@ -22,12 +22,12 @@ def invoke(monkeypatch, tmp_path):
     return lambda *arguments: CliRunner().invoke(app, arguments)
 
 
-def test_list_marks_what_is_still_to_come(invoke):
+def test_list_has_every_experiment_with_its_place(invoke):
     done = invoke("--list")
     assert done.exit_code == 0
     for experiment in registry.EXPERIMENTS:
         line = next(line for line in done.output.splitlines() if f" {experiment.name} " in line)
-        assert ("available" if experiment.available else "still to come") in line
+        assert experiment.where in line
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(invoke, tmp_path):
@@ -50,8 +50,7 @@ class Stub:
 
     SETTINGS = Settings()
 
-    def run(self, settings, report):
-        report(1, 1)
+    def run(self, settings, report, *means):
         return settings
 
     def findings(self, records):
@@ -62,11 +61,13 @@ class Stub:
         return [out / "stub.md"]
 
 
-def test_all_runs_what_is_available_into_folders_of_their_own(invoke, monkeypatch, tmp_path):
+def test_all_runs_everything_into_folders_of_their_own_and_ends_with_a_report(invoke, monkeypatch, tmp_path):
     monkeypatch.setattr(registry.Experiment, "load", lambda experiment: Stub())
+    monkeypatch.setattr("sentinel_paper.report.write_report", lambda folder: [folder / "report.html"])
     done = invoke("all", "--runs", "4", "--out", "here")
     assert done.exit_code == 0
-    for experiment in registry.available():
+    assert done.output.rstrip().endswith("here/report.html")
+    for experiment in registry.EXPERIMENTS:
         assert (tmp_path / "here" / experiment.name / "stub.md").exists()
         assert f"{experiment.name} is computed exactly, without chance: --runs 4 has no effect" in done.output
     assert "w = [0, 1, 0]." in done.output
@@ -77,7 +78,6 @@ def test_all_runs_what_is_available_into_folders_of_their_own(invoke, monkeypatc
     ("arguments", "message"),
     [
         (["gauss-mix-cvr"], "did you mean 'gauss-mix-cvar'"),
-        (["table-highway"], "still to come"),
         ([], "give the NAME of an experiment"),
         (["gauss-mix-cvar", "--runs", "0"], "--runs"),
         (["gauss-mix-cvar", "--runs", "many"], "--runs"),

@@ -9,32 +9,32 @@ from sentinel_paper.claims import Verdict, mostly, share_interval
 from sentinel_paper.output import command, csv_text, table
 
 
-@pytest.fixture(scope="module", params=registry.available(), ids=lambda experiment: experiment.name)
+@pytest.fixture(scope="module", params=registry.EXPERIMENTS, ids=lambda experiment: experiment.name)
 def written(request, records_of, tmp_path_factory):
     """An experiment, its findings and its folder."""
     recipe, out = request.param.load(), tmp_path_factory.mktemp(request.param.name)
     records = records_of(request.param.name)
-    recipe.render(records, out)
+    assert sorted(recipe.render(records, out)) == sorted(out.iterdir())
     return request.param, recipe, recipe.findings(records), out
 
 
 def test_files(written):
     experiment, _, _, out = written
-    assert sorted(path.name for path in out.iterdir()) == [
-        f"{experiment.name}.{kind}" for kind in ("csv", "md", "png", "svg")
-    ]
+    names = {path.name for path in out.iterdir()}
+    assert names >= {f"{experiment.name}.{kind}" for kind in ("csv", "json", "md", "png", "svg")}
+    assert all(name.startswith(experiment.name) for name in names)
     assert (out / f"{experiment.name}.png").read_bytes().startswith(b"\x89PNG")
     assert "<svg" in (out / f"{experiment.name}.svg").read_text()
 
 
-def test_the_page_tells_every_claim_with_verdict_and_reason(written):
+def test_the_page_tells_every_claim_with_verdict_and_reason(written, records_of):
     experiment, recipe, findings, out = written
     page = (out / f"{experiment.name}.md").read_text()
     assert {finding.claim for finding in findings} == set(recipe.PAPER)
     for finding in findings:
         assert f"> {finding.claim.text} ({finding.claim.where})" in page
         assert f"**{finding.verdict.capitalize()}**, {finding.setting}: {finding.reason}" in page
-    assert f"`{command(experiment.name, recipe.SETTINGS)}`" in page
+    assert f"`{command(experiment.name, records_of(experiment.name).settings)}`" in page
     assert f"({experiment.name}.png)" in page
 
 

@@ -1,0 +1,79 @@
+"""Learning curves with bands, and histograms, in the style of all figures."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from sentinel_paper.output import Row
+from sentinel_paper.trained import Records
+from sentinel_rl.cli import figures
+
+_COLOURS = (
+    *(figures.BLUE, figures.RED, figures.GREY, figures.GREEN, figures.ORANGE, figures.PURPLE, figures.SKY),
+    figures.BLACK,
+)
+
+
+def colours(labels: Sequence[str]) -> dict[str, str]:
+    """One colour per label; the first is the agent that matters most."""
+    return {label: _COLOURS[place % len(_COLOURS)] for place, label in enumerate(labels)}
+
+
+def band(curves: np.ndarray, resamples: int = 1_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Mean over the runs ``[S, P]`` and its 95 % bootstrap interval at every point; NaN are left out.
+
+    Example:
+        >>> mean, low, high = band(np.array([[1.0, 2.0], [3.0, 2.0]]))
+        >>> print(mean, low, high)
+        [2. 2.] [1. 2.] [3. 2.]
+    """
+    rng = np.random.default_rng(0)
+    size = len(curves)
+    counts = np.stack([np.bincount(draw, minlength=size) for draw in rng.integers(size, size=(resamples, size))])
+    known = np.isfinite(curves)
+    filled = np.where(known, curves, 0.0)
+    with np.errstate(invalid="ignore"):
+        drawn = (counts @ filled) / (counts @ known)
+        mean = filled.sum(axis=0) / known.sum(axis=0)
+    low, high = np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
+    some = known.any(axis=0)
+    low[some], high[some] = np.nanquantile(drawn[:, some], [0.025, 0.975], axis=0)
+    return mean, low, high
+
+
+def draw_bands(axes: Axes, records: Records, array: str, labels: Sequence[str]) -> None:
+    """Draw the mean curve of every label with its interval."""
+    shades = colours(labels)
+    for label in labels:
+        record = records.found[label]
+        if array not in record.arrays:
+            continue
+        steps, (mean, low, high) = record.arrays["steps"], band(np.asarray(record.arrays[array], np.float64))
+        axes.plot(steps, mean, color=shades[label], label=label)
+        axes.fill_between(steps, low, high, color=shades[label], alpha=0.2, linewidth=0)
+    axes.set_xlabel("steps")
+
+
+def draw_shares(axes: Axes, shares: Mapping[str, np.ndarray], names: Sequence[str]) -> None:
+    """Draw the shares ``[S, bins]`` of several labels as groups of bars, means over the runs."""
+    shades, width = colours(list(shares)), 0.8 / max(1, len(shares))
+    for place, (label, share) in enumerate(shares.items()):
+        middles = np.arange(len(names)) + (place - (len(shares) - 1) / 2) * width
+        axes.bar(middles, np.nanmean(share, axis=0), width, color=shades[label], label=label)
+    axes.set_xticks(range(len(names)), names)
+    axes.set_ylabel("share")
+
+
+def curve_rows(records: Records, array: str, labels: Sequence[str]) -> list[Row]:
+    """The numbers of a figure: mean and interval at every point of every label."""
+    return [
+        {"agent": label, "steps": int(step), "mean": mean, "low": low, "high": high}
+        for label in labels
+        for step, mean, low, high in zip(
+            records.found[label].arrays["steps"],
+            *band(np.asarray(records.found[label].arrays[array], np.float64)),
+            strict=True,
+        )
+        if np.isfinite(mean)
+    ]

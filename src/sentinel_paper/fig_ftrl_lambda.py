@@ -1,0 +1,98 @@
+"""Figure 5: the FTRL parameter lambda on CartPole; the caption says risk-neutral, the text CVaR o CVaR: both."""
+
+import math
+from pathlib import Path
+
+from sentinel_paper import judging, trained
+from sentinel_paper.claims import Claim, Finding
+from sentinel_paper.curves import draw_bands
+from sentinel_paper.metrics import FALLS, TAIL, VALUE, comparisons, numbers, overview, summaries
+from sentinel_paper.output import Page, Section
+from sentinel_paper.progress import GridReport
+from sentinel_paper.settings import CARTPOLE
+from sentinel_paper.trained import Contender, Means, Records, Settings
+from sentinel_paper.trained_page import about, twenty, write
+from sentinel_rl.cli import figures
+
+NAME = "fig-ftrl-lambda"
+LAMBDAS = {"0.01": 0.01, "0.1": 0.1, "1": 1.0, "ln 100": math.log(100)}
+RISKS = {"CVaR o CVaR": "cvar:0.25", "risk-neutral": "expectation"}
+
+
+def label(risk: str, lam: str) -> str:
+    """What a curve is called."""
+    return f"{risk}, λ = {lam}"
+
+
+CONTENDERS = tuple(
+    Contender(label(risk, lam), "sentinel", {"epistemic": measure, "aleatory": measure, "lam": value})
+    for risk, measure in RISKS.items()
+    for lam, value in LAMBDAS.items()
+)
+METRICS = (FALLS, VALUE, TAIL)
+SETTINGS = Settings()
+PAPER = (
+    Claim("λ = 1 has fewer falls than the large λ = 4.6 and the small ones, 0.01 and 0.1.", "section 6, figure 5"),
+    Claim("For λ = 1 the variance of the falls is significantly less than for other values.", "section 6, figure 5"),
+)
+
+
+def run(settings: Settings, report: GridReport, means: Means) -> Records:
+    """Train SENTINEL-4 with every lambda and both risks."""
+    return trained.run(CARTPOLE, CONTENDERS, settings, report, means)
+
+
+def findings(records: Records) -> list[Finding]:
+    """Judge both claims for both risks."""
+    return [
+        judge(claim, records, FALLS, label(risk, "1"), _rivals(risk), f"{risk}, preset {records.settings.preset}")
+        for risk in RISKS
+        for claim, judge in zip(PAPER, (judging.best, judging.steadiest), strict=True)
+    ]
+
+
+def render(records: Records, out: Path) -> list[Path]:
+    """Write the figure, the numbers and the page."""
+    setup = (
+        "SENTINEL-4 with four values of λ: 0 averages the members, infinity listens to one alone. The paper's caption "
+        "says risk-neutral, its text CVaR .25 o CVaR .25: both are shown. Falls are episodes ended by the pole or the "
+        "cart during all steps of the training."
+    )
+    page = Page(
+        NAME,
+        records.settings,
+        setup,
+        overview(records, CONTENDERS, METRICS),
+        findings(records),
+        _words(records),
+        [
+            *(
+                Section(f"λ = 1 against the others, {risk}", "", comparisons(records, (FALLS,), label(risk, "1"), rest))
+                for risk, rest in ((risk, _rivals(risk)) for risk in RISKS)
+            ),
+            *twenty(records, CONTENDERS, METRICS),
+        ],
+        about(records),
+    )
+    with figures.figure(12, 5) as drawing:
+        for axes, risk in zip(drawing.subplots(1, 2, sharey=True), RISKS, strict=True):
+            draw_bands(axes, records, "terminations_curve", [label(risk, lam) for lam in LAMBDAS])
+            axes.set(title=f"falls, {risk}")
+            axes.legend()
+        return write(page, drawing, records, numbers(records, CONTENDERS, METRICS), METRICS, out)
+
+
+def _rivals(risk: str) -> tuple[str, ...]:
+    return tuple(label(risk, lam) for lam in LAMBDAS if lam != "1")
+
+
+def _words(records: Records) -> str:
+    falls = summaries(records, FALLS)
+    told = []
+    for risk in RISKS:
+        means = [falls[label(risk, lam)].mean for lam in LAMBDAS]
+        told.append(f"{risk}: from {min(means):.0f} to {max(means):.0f} falls over all λ")
+    return (
+        f"{'; '.join(told)}. λ only matters where members disagree: their weights are equal when they agree, whatever "
+        "it is."
+    )

@@ -1,0 +1,117 @@
+"""Figure 3: crashes on the highway over the training; the caption says 1e6 steps, the text 1e5: both."""
+
+import dataclasses
+from pathlib import Path
+
+from sentinel_paper import judging, table_highway, trained
+from sentinel_paper.claims import Claim, Finding
+from sentinel_paper.curves import curve_rows, draw_bands
+from sentinel_paper.metrics import CRASHES, TRAINING_TAIL, TRAINING_VALUE, numbers, overview, summaries
+from sentinel_paper.output import Page, Row, Section, csv_text
+from sentinel_paper.progress import GridReport
+from sentinel_paper.settings import HIGHWAY
+from sentinel_paper.table_highway import ADDITIVE, AGENTS, COMPOSITE, RIVALS
+from sentinel_paper.trained import Means, Settings
+from sentinel_paper.trained_page import about, write
+from sentinel_rl.cli import figures
+from sentinel_rl.cli.files import write_atomically
+
+NAME = "fig-highway-crashes"
+LONGER = 10
+LONG_RUNS = 10
+LABELS = (COMPOSITE, *RIVALS)
+METRICS = (CRASHES, TRAINING_VALUE, TRAINING_TAIL)
+SETTINGS = Settings()
+PAPER = (
+    Claim("SENTINEL-4 with composite risk causes the least number of crashes.", "section 6, figure 3 and summary"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Records:
+    """The records at both horizons."""
+
+    short: trained.Records
+    long: trained.Records
+
+    @property
+    def settings(self) -> Settings:
+        """Those of the short horizon; the long one follows from them."""
+        return self.short.settings
+
+
+def run(settings: Settings, report: GridReport, means: Means) -> Records:
+    """Train all agents for the steps of the table, whose cells these are, and fewer runs for ten times as many."""
+    shifts = table_highway.evaluations(settings)
+    short = trained.run(HIGHWAY, AGENTS, settings, report, means, shifts)
+    long = dataclasses.replace(settings, runs=min(settings.runs, LONG_RUNS), steps=LONGER * settings.steps)
+    return Records(short, trained.run(HIGHWAY, AGENTS, long, report, means, shifts))
+
+
+def findings(records: Records) -> list[Finding]:
+    """Judge the claim at both horizons."""
+    return [
+        judging.best(
+            PAPER[0], part, CRASHES, COMPOSITE, RIVALS, f"{part.settings.steps} steps, {part.settings.runs} runs"
+        )
+        for part in (records.short, records.long)
+    ]
+
+
+def render(records: Records, out: Path) -> list[Path]:
+    """Write the figure, the numbers and the page."""
+    short, long = records.short, records.long
+    setup = (
+        "Crashes of the ego, added up over the training, exploration included. The paper's caption says 1e6 steps, its "
+        "text and its table 1e5: both are shown. Epsilon declines over a share of all steps, so that a longer training "
+        "explores longer. Bands are 95 % bootstrap intervals of the mean over runs."
+    )
+    page = Page(
+        NAME,
+        records.settings,
+        setup,
+        overview(short, AGENTS, METRICS),
+        findings(records),
+        _words(records),
+        [
+            Section(
+                f"{long.settings.steps} steps",
+                f"{long.settings.runs} runs each.",
+                _unprinted(overview(long, AGENTS, METRICS)),
+            )
+        ],
+        [*about(short), *about(long)],
+    )
+    curves = [
+        {"horizon": part.settings.steps, **row}
+        for part in (short, long)
+        for row in curve_rows(part, "terminations_curve", LABELS)
+    ]
+    with figures.figure(13, 5.4) as drawing:
+        for axes, part in zip(drawing.subplots(1, 2), (short, long), strict=True):
+            draw_bands(axes, part, "terminations_curve", LABELS)
+            axes.set(title=_size(part), ylabel="crashes")
+        axes.legend(fontsize=9)
+        files = write(page, drawing, short, numbers(short, AGENTS, METRICS), METRICS, out)
+    return [*files, write_atomically(out / f"{NAME}-curves.csv", csv_text(curves))]
+
+
+def _size(part: trained.Records) -> str:
+    return f"{part.settings.steps} steps, {part.settings.runs} runs"
+
+
+def _unprinted(rows: list[Row]) -> list[Row]:
+    """Rows without the paper's numbers, which are of the other horizon."""
+    return [{column: cell for column, cell in row.items() if not column.startswith("paper")} for row in rows]
+
+
+def _words(records: Records) -> str:
+    told = []
+    for part in (records.short, records.long):
+        crashes = summaries(part, CRASHES)
+        least = min(LABELS, key=lambda label: crashes[label].mean)
+        told.append(
+            f"within {part.settings.steps} steps {least} crashes least ({crashes[least].mean:.0f}), composite "
+            f"{crashes[COMPOSITE].mean:.0f} times, additive {crashes[ADDITIVE].mean:.0f}"
+        )
+    return f"{'; '.join(told).capitalize()}. Most crashes happen while epsilon is large: the schedule makes the count."

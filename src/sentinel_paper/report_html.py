@@ -1,0 +1,143 @@
+"""One HTML page without anything from elsewhere: figures inline, tables that can be sorted."""
+
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any
+
+_STYLE = """
+body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
+h1, h2, h3 { line-height: 1.2; }
+h2 { margin-top: 3rem; border-top: 1px solid #ccc; padding-top: 1rem; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-size: .85rem; margin: 1rem 0; }
+th, td { border-bottom: 1px solid #ddd; padding: .3rem .6rem; text-align: left; vertical-align: top; }
+th { cursor: pointer; background: #f4f4f4; position: sticky; top: 0; user-select: none; }
+th[aria-sort=ascending]::after { content: " \\25B2"; }
+th[aria-sort=descending]::after { content: " \\25BC"; }
+code { background: #f4f4f4; padding: .1rem .3rem; }
+figure { margin: 1rem 0; }
+figure svg { max-width: 100%; height: auto; }
+.holds { color: #00684d; font-weight: bold; }
+.fails { color: #a33c00; font-weight: bold; }
+.undecided { color: #6b5900; font-weight: bold; }
+blockquote { margin: 1rem 0 0; padding-left: 1rem; border-left: 3px solid #ccc; font-style: italic; }
+@media (prefers-color-scheme: dark) {
+  body { background: #181818; color: #ddd; }
+  th, code { background: #2a2a2a; }
+  figure { background: #fff; }
+  .holds { color: #4fc9a4; } .fails { color: #ff9d66; } .undecided { color: #e6cf4a; }
+}
+"""
+_SCRIPT = """
+for (const head of document.querySelectorAll("th")) {
+  head.tabIndex = 0;
+  const sort = () => {
+    const body = head.closest("table").tBodies[0];
+    const up = head.getAttribute("aria-sort") !== "ascending";
+    for (const other of head.parentNode.children) other.removeAttribute("aria-sort");
+    head.setAttribute("aria-sort", up ? "ascending" : "descending");
+    const key = (row) => row.cells[head.cellIndex].textContent.trim();
+    const number = (text) => parseFloat(text.replace(/^[^-+.0-9]*/, ""));
+    const compare = (a, b) => {
+      const [x, y] = [number(a), number(b)];
+      if (Number.isNaN(x) && Number.isNaN(y)) return a.localeCompare(b);
+      if (Number.isNaN(x)) return 1;
+      return Number.isNaN(y) ? -1 : x - y;
+    };
+    const rows = [...body.rows].sort((a, b) => (up ? 1 : -1) * compare(key(a), key(b)));
+    body.append(...rows);
+  };
+  head.addEventListener("click", sort);
+  head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
+}
+"""
+_CLASSES = {"holds": "holds", "does not hold": "fails", "undecided": "undecided"}
+_ID = re.compile(r"""(\bid="|url\(#|href="#)""")
+
+
+def html_page(
+    title: str,
+    opening: str,
+    claims: Sequence[Mapping[str, str]],
+    pages: Sequence[Mapping[str, Any]],
+    figures: Mapping[str, str],
+) -> str:
+    """The page; `figures` are SVG by folder and name."""
+    links = "".join(f'<li><a href="#{_anchor(page)}">{escape(page["title"])}</a></li>' for page in pages)
+    body = [
+        f"<h1>{escape(title)}</h1>",
+        _text(opening),
+        f"<nav><ul>{links}</ul></nav>",
+        "<h2>Every claim</h2>",
+        _table(claims),
+        *(_experiment(page, figures) for page in pages),
+    ]
+    return "\n".join(
+        [
+            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>',
+            f"<style>{_STYLE}</style>\n</head>\n<body>",
+            *body,
+            f"<script>{_SCRIPT}</script>\n</body>\n</html>\n",
+        ]
+    )
+
+
+def _experiment(page: Mapping[str, Any], figures: Mapping[str, str]) -> str:
+    folder = page["folder"]
+    parts = [
+        f'<h2 id="{_anchor(page)}">{escape(page["title"])}</h2>',
+        f"<p>In the paper: {escape(page['where'])}. Made by <code>{escape(page['command'])}</code> with sentinel-rl "
+        f"{escape(page['version'])}; files in <code>{escape(folder)}</code>.</p>",
+        _text(page["setup"]),
+        _figure(figures, f"{folder}/{page['name']}", page["title"]),
+        _table(page["results"]),
+        "<h3>What the paper says, and whether it holds</h3>",
+        *(_finding(finding) for finding in page["findings"]),
+        "<h3>In plain words</h3>",
+        _text(page["words"]),
+    ]
+    for section in page["sections"]:
+        parts += [f"<h3>{escape(section['title'])}</h3>", _text(section["words"])]
+        parts.append(_table(section["rows"]) if section["rows"] else "")
+        parts.append(_figure(figures, f"{folder}/{section['figure']}", section["title"]) if section["figure"] else "")
+    return "\n".join(part for part in parts if part)
+
+
+def _finding(finding: Mapping[str, str]) -> str:
+    verdict = finding["verdict"]
+    return (
+        f"<blockquote>{escape(finding['claim'])} ({escape(finding['where'])})</blockquote>\n"
+        f'<p><span class="{_CLASSES[verdict]}">{escape(verdict.capitalize())}</span>, {escape(finding["setting"])}: '
+        f"{escape(finding['reason'])}</p>"
+    )
+
+
+def _table(rows: Sequence[Mapping[str, str]]) -> str:
+    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in rows[0])
+    body = "\n".join(f"<tr>{''.join(_cell(value) for value in row.values())}</tr>" for row in rows)
+    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+def _cell(value: str) -> str:
+    shade = _CLASSES.get(value)
+    return f'<td class="{shade}">{escape(value)}</td>' if shade else f"<td>{escape(value)}</td>"
+
+
+def _figure(figures: Mapping[str, str], name: str, title: str) -> str:
+    """A figure inline: without the XML head, and with ids of its own, which must be unique in a page."""
+    own = re.sub(r"\W", "-", name)
+    svg = _ID.sub(rf"\g<1>{own}-", figures[name][figures[name].index("<svg") :].strip())
+    return f'<figure role="img" aria-label="{escape(title)}">\n{svg}\n</figure>'
+
+
+def _anchor(page: Mapping[str, Any]) -> str:
+    return re.sub(r"\W", "-", f"{page['folder']}")
+
+
+def _text(words: str) -> str:
+    """Paragraphs, with code between backticks."""
+    coded = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(words, quote=False))
+    return "\n".join(f"<p>{part}</p>" for part in coded.split("\n\n") if part.strip())

@@ -1,0 +1,163 @@
+"""Experiments that train agents: from the rows of a table to a grid of cells, and to their records."""
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from sentinel_paper.progress import GridReport
+from sentinel_paper.settings import Options, Task, options_for, require_preset
+from sentinel_rl.errors import SentinelError, UsageError
+from sentinel_rl.study.cell import Cell, Evaluation
+from sentinel_rl.study.grid import run_grid
+from sentinel_rl.study.record import Record
+from sentinel_rl.study.store import Store
+
+# Options are chosen on the seeds before it, results are reported on those from it on.
+FIRST_SEED = 1_000
+FROZEN = "frozen"
+# What makes any of them tiny: it shows that all parts work, not what the agents can do.
+QUICK: Mapping[str, Any] = {"runs": 2, "steps": 400, "episodes": 20, "points": 20}
+QUICK_OPTIONS: Options = {"samples": 64, "capacity": 1_000, "hidden": (16, 16)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Settings:
+    """The size of an experiment.
+
+    Args:
+        runs: of every agent, all with the same seeds.
+        steps: of a run.
+        preset: how the paper's open places are read, see `sentinel_paper.settings`.
+        seed: of the first run; the others count on.
+        episodes: in which a frozen policy is evaluated.
+        points: of the curves.
+        quick: small networks and batches.
+    """
+
+    runs: int = 20
+    steps: int = 100_000
+    preset: str = "sound"
+    seed: int = FIRST_SEED
+    episodes: int = 1_000
+    points: int = 200
+    quick: bool = False
+
+    def __post_init__(self) -> None:
+        if self.runs < 2:
+            raise UsageError(f"runs = {self.runs} is not allowed: give at least 2, so that runs can be compared")
+        require_preset(self.preset)
+
+    def made_quick(self) -> Self:
+        """The same experiment, tiny."""
+        return dataclasses.replace(self, **QUICK, quick=True)
+
+    @property
+    def seeds(self) -> tuple[int, ...]:
+        """One per run."""
+        return tuple(range(self.seed, self.seed + self.runs))
+
+
+@dataclasses.dataclass(frozen=True)
+class Contender:
+    """A row of a table, a curve of a figure.
+
+    Args:
+        label: what it is called.
+        agent: its name in the library.
+        options: its own, beside those of the task and the preset.
+        printed: the paper's numbers by metric, each a mean and a standard error.
+    """
+
+    label: str
+    agent: str
+    options: Options = dataclasses.field(default_factory=dict)
+    printed: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass(frozen=True)
+class Means:
+    """Where and how cells are computed: the folder of the records, and the engine of the grid."""
+
+    store: Path
+    engine: str = "local"
+    address: str | None = None
+    shard: tuple[int, int] | None = None
+
+
+class Unfinished(SentinelError):  # noqa: N818 (nothing went wrong)
+    """The cells of this shard are done, those of others are not: there is nothing to show yet."""
+
+    exit_code = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Records:
+    """The records of an experiment by the labels of its contenders."""
+
+    settings: Settings
+    task: Task
+    found: Mapping[str, Record]
+
+    def first(self, runs: int) -> "Records":
+        """The same with the first runs only."""
+        size = len(self.settings.seeds)
+        found = {
+            label: dataclasses.replace(
+                record,
+                arrays={
+                    name: array[:runs] if name != "steps" and len(array) == size else array
+                    for name, array in record.arrays.items()
+                },
+            )
+            for label, record in self.found.items()
+        }
+        return Records(dataclasses.replace(self.settings, runs=min(runs, size)), self.task, found)
+
+
+def cell(
+    task: Task,
+    contender: Contender,
+    settings: Settings,
+    evaluations: Sequence[Evaluation] = (),
+    seeds: Sequence[int] | None = None,
+) -> Cell:
+    """The cell of a contender; `evaluations` come after that of the frozen policy in the task itself."""
+    options = options_for(task, contender.agent, settings.preset, contender.options)
+    if settings.quick:
+        options |= {name: value for name, value in QUICK_OPTIONS.items() if name in options}
+    return Cell(
+        agent=contender.agent,
+        env=task.env,
+        steps=settings.steps,
+        seeds=settings.seeds if seeds is None else tuple(seeds),
+        options=options,
+        env_settings=task.quick if settings.quick else {},
+        evaluations=(Evaluation(FROZEN, settings.episodes), *evaluations),
+        points=settings.points,
+        label=contender.label,
+    )
+
+
+def run(
+    task: Task,
+    contenders: Sequence[Contender],
+    settings: Settings,
+    report: GridReport,
+    means: Means,
+    evaluations: Sequence[Evaluation] = (),
+    seeds: Sequence[int] | None = None,
+) -> Records:
+    """Compute the cells that are missing, and return the records of all; `seeds` are those of the settings if None.
+
+    Raises:
+        Unfinished: when another shard still has cells to compute.
+    """
+    wanted = [cell(task, contender, settings, evaluations, seeds) for contender in contenders]
+    store = Store(means.store)
+    run_grid(wanted, store, means.engine, means.address, means.shard, report)
+    found = {one.label: store.get(one) for one in wanted}
+    done = {label: record for label, record in found.items() if record is not None}
+    if len(done) < len(found):
+        raise Unfinished(f"{len(done)} of {len(found)} cells are done: run it without --shard when all shards are")
+    return Records(settings, task, done)
