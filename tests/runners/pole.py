@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.returns import Support
@@ -32,11 +33,11 @@ begin = jax.jit(start)
 
 
 @functools.partial(jax.jit, static_argnames=("length", "steps"))
-def _advance(agent: SentinelAgent, run: RunState, times: Any, length: int | None, steps: int) -> Any:
+def _advance(agent: Agent, run: RunState, times: Any, length: int | None, steps: int) -> Any:
     return run_chunk(agent, ENV, PLAN, run, Segments(*times, length), steps)
 
 
-def advance(run: RunState, parts: Segments = PARTS, agent: SentinelAgent = AGENT) -> Any:
+def advance(run: RunState, parts: Segments = PARTS, agent: Agent = AGENT) -> Any:
     """Advance one run by a chunk."""
     times = parts.begin, parts.end, parts.update
     return _advance(agent, run, times, parts.length, int(parts.end[-1] - parts.begin[0]))

@@ -12,13 +12,14 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from sentinel_rl.agents.vdqn import make_vdqn
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import NumericalError, UsageError
 from sentinel_rl.replay import Replay, Transition, init_replay
 from sentinel_rl.runners.host import HostRun
 from sentinel_rl.runners.host_worlds import GymnasiumWorld, HostStep, JaxWorld, VectorWorld, spec_of
 from sentinel_rl.runners.schedule import Every, Plan
-from tests.runners.pole import AGENT, ENV, PLAN, bit_equal, whole_run
+from tests.runners.pole import AGENT, ENV, PLAN, advance, begin, bit_equal, whole_run
 
 
 class Keeper(eqx.Module):
@@ -93,6 +94,15 @@ def test_what_is_learned_is_bit_equal_to_the_fused_runner_s():
     assert [t + 1 for t, (_, _, made) in enumerate(steps) if made] == PLAN.learn_times.tolist()
     losses = [made["loss"] for _, _, updates in steps for made in updates]
     np.testing.assert_array_equal(losses, metrics["loss"][1:])
+
+
+def test_an_agent_that_changes_with_the_episode_acts_as_in_the_fused_runner():
+    agent = make_vdqn(ENV.spec, acting="episode", hidden=(4,), capacity=64, samples=8, batch=8)
+    run = HostRun(agent, JaxWorld(ENV), PLAN, seed=1)
+    actions = [int(action) for _ in range(PLAN.steps) for action in run.step()[1]]
+    _, trace, _ = advance(begin(agent, ENV, jax.random.key(1)), agent=agent)
+    assert actions == trace.action.tolist()
+    assert trace.terminated[:-1].any()
 
 
 def episodes(seed: int, count: int, first: int = 0) -> list[list[np.ndarray]]:

@@ -29,8 +29,8 @@ class Agent(Protocol):
     """Four verbs: all that a runner needs.
 
     An agent is a pytree of hyperparameters; its state is another. The clock is an argument and not part of the state:
-    it is the same for all runs, and vmapped runs must not turn it into a batch. Between two updates `act` may not
-    depend on what was observed: a runner may hand that over with the next update.
+    it is the same for all runs, and vmapped runs must not turn it into a batch. Within an episode and
+    between two updates `act` may not depend on what was observed: a runner may hand that over later.
     """
 
     def init(self, spec: EnvSpec, key: jax.Array) -> Any:

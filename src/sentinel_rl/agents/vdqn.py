@@ -38,8 +38,7 @@ class VDQNAgent(SoleAgent):
     Args:
         noise: standard deviation of the likelihood ``d ~ N(Q_theta(s, a), noise^2)``.
         risk: the score of an action is this measure of `draws` draws of Z, with common draws for all actions.
-        acting: Thompson sampling with a fresh network at every ``"step"`` or ``"episode"``, or by the ``"score"``. A
-            runner that hands transitions over with the next update changes the network of an episode only then.
+        acting: Thompson sampling with a fresh network at every ``"step"`` or ``"episode"``, or by the ``"score"``.
         bootstrap: the successor's action is the best of the target's own draw (``"greedy"``), or has the best
             ``"score"`` under the target posterior.
         draws: of the return that a score is made of.

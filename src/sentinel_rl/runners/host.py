@@ -2,7 +2,7 @@
 
 The functions and keys are those of the fused runner, so that a JAX environment driven from here gives its trace. What
 costs time is the way into a compiled program, not the program: a step calls one, to act. Transitions are kept in NumPy
-and taken in with the next update, before which no agent needs them.
+and taken in with the next update or the end of an episode, before which no agent needs them.
 """
 
 from functools import partial
@@ -75,7 +75,8 @@ class HostRun:
         first, last = np.searchsorted(self._learn_times, (self.t, self.t + count), side="right")
         self.obs, self.t = happened.obs, self.t + count
         metrics = []
-        if last > first or self._waiting >= _WAITING:
+        ended = happened.terminated.any() or happened.truncated.any()
+        if last > first or ended or self._waiting >= _WAITING:
             metrics = self._take_in(int(last - first), int(first) + 1)
         self.actions = self._act(self._agent, self._state, self.obs, self.t, self._act_key())
         return happened, actions, metrics
