@@ -137,7 +137,7 @@ def _stopper() -> AbstractContextManager[Stopper]:
 
 def _told(absent: Mapping[str, Cell], failed: Mapping[str, str], store: Store, count: int) -> str:
     reasons = [
-        f"  {cell.name}: {failed.get(name) or store.failure(cell) or 'its result is gone'}"
+        f"  {cell.name}: {(failed.get(name) or store.failure(cell) or 'its result is gone').splitlines()[0]}"
         for name, cell in list(absent.items())[:8]
     ]
     more = [f"  ... and {len(absent) - 8} more"] if len(absent) > 8 else []

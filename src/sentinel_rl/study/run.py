@@ -3,22 +3,18 @@
 import time
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
-import jax
 import numpy as np
-from jax.sharding import Mesh
 
 from sentinel_rl.compilation import use_compilation_cache
 from sentinel_rl.errors import SentinelWarning, Stopped
-from sentinel_rl.runners.population import Fleet, Population, sharded
 from sentinel_rl.runners.signals import Stopper
 from sentinel_rl.runners.train import Training
-from sentinel_rl.runners.watch import risk_seen
 from sentinel_rl.study.cell import Cell
 from sentinel_rl.study.curves import Curves
 from sentinel_rl.study.frozen import evaluate_frozen
+from sentinel_rl.study.looks import Looks
 from sentinel_rl.study.provenance import provenance
 from sentinel_rl.study.record import Record
 from sentinel_rl.study.stopwatch import Stopwatch
@@ -72,28 +68,16 @@ def _train(
     cell: Cell, training: Training, gamma: float, report: Report, stopper: Stopper | None
 ) -> dict[str, np.ndarray]:
     curves = Curves(len(cell.seeds), cell.steps, cell.points, gamma)
-    times, looks = [], []
+    looks = Looks(training.fleet, len(cell.seeds))
     for progress in training.chunks(max(1, -(-cell.steps // _LOOKS))):
-        # Left on the device: it goes on with the next steps while nobody waits for these numbers.
-        looks.append([_look(group, training.fleet) for group in training.groups])
-        times.append(progress.t)
+        looks.add(progress.t, training.groups)
         if progress.chunk is not None:
             curves.extend(progress.chunk, progress.metrics)
         report(progress.t)
         if progress.t < cell.steps:
             _stop_if_asked(stopper, cell)
-    seen = [jax.tree.map(lambda *groups: np.concatenate(groups), *look) for look in jax.device_get(looks)]
-    told = {name: np.stack([look[name] for look in seen], axis=1)[: len(cell.seeds)] for name in seen[0]}
-    return curves.arrays() | {f"metric/{name}": curves.held(np.array(times), values) for name, values in told.items()}
-
-
-def _look(group: Population, fleet: Fleet) -> Any:
-    return _risk_seen(group.agents, group.runs.agent, fleet.mesh)
-
-
-@partial(jax.jit, static_argnames="mesh")
-def _risk_seen(agents: Any, states: Any, mesh: Mesh) -> Any:
-    return sharded(risk_seen, mesh)(agents, states)
+    times, told = looks.curves()
+    return curves.arrays() | {f"metric/{name}": curves.held(times, values) for name, values in told.items()}
 
 
 def _stop_if_asked(stopper: Stopper | None, cell: Cell) -> None:

@@ -108,6 +108,12 @@ class Store:
         except (OSError, ValueError, KeyError):
             return None
 
+    def remove(self, cell: Cell) -> None:
+        """Remove what there is of a cell."""
+        with storage_errors(f"cannot remove {self.path(cell)}"):
+            self.path(cell).unlink(missing_ok=True)
+            self._failure(cell).unlink(missing_ok=True)
+
     def sweep(self) -> None:
         """Remove what killed processes left half-written; what is young may be at work."""
         for entry in self.folder.glob(f".*{ENDING}"):
