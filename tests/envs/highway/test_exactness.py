@@ -10,7 +10,7 @@ from tests.envs.highway.compare import Difference, differences
 from tests.envs.highway.episodes import FILE, GROUPS, load
 
 # In 72, cars whose headings differ by about 1e-8 hit each other: along which of two sides they are pushed apart is
-# decided by rounding. In 156, two others are wrecks from the first decision on, and lie exactly side to side.
+# decided by rounding. In 156, two others are wrecks from the first decision on; the cause is not traced.
 # See docs/highway.md.
 TIES = {"random": {72}, "denser": {156}}
 
