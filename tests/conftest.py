@@ -6,6 +6,8 @@ from pathlib import Path
 # All processes of the tests, and those they start, share what they compile. JAX reads this when it is imported.
 os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1] / ".pytest_cache" / "compiled"))
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
+# Compiling is the cost of a test: XLA optimises little, except where `optimised` says otherwise.
+os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
 
 import jax
 import jaxtyping
@@ -48,9 +50,21 @@ def untyped():
     jaxtyping.config.update("jaxtyping_disable", False)
 
 
+# Where numbers are compared with others to many digits, they are those that users get.
+OPTIMISED = ("tests/agents", "tests/envs", "tests/returns", "tests/risk", "tests/probes")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def optimised(request):
+    """Let XLA optimise as it does for users, in the tests of numbers and where much is computed."""
+    place = request.path.relative_to(request.config.rootpath).as_posix()
+    jax.config.update("jax_disable_most_optimizations", not place.startswith(OPTIMISED))
+
+
 @pytest.fixture
-def quick_compile():
+def quick_compile(optimised):
     """Let XLA optimise little, where a test compiles much and computes next to nothing."""
+    before = jax.config.values["jax_disable_most_optimizations"]
     jax.config.update("jax_disable_most_optimizations", True)
     yield
-    jax.config.update("jax_disable_most_optimizations", False)
+    jax.config.update("jax_disable_most_optimizations", before)
