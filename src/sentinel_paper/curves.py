@@ -9,15 +9,16 @@ from sentinel_paper.output import Row
 from sentinel_paper.trained import Records
 from sentinel_rl.cli import figures
 
-_COLOURS = (
-    *(figures.BLUE, figures.RED, figures.GREY, figures.GREEN, figures.ORANGE, figures.PURPLE, figures.SKY),
-    figures.BLACK,
-)
+_NOTIONS = {"composite": figures.COMPOSITE, "additive": figures.ADDITIVE, "risk-neutral": figures.NEUTRAL}
+_OTHERS = (figures.GREEN, figures.ORANGE, figures.PURPLE, figures.SKY, figures.BLACK, *_NOTIONS.values())
 
 
 def colours(labels: Sequence[str]) -> dict[str, str]:
-    """One colour per label; the first is the agent that matters most."""
-    return {label: _COLOURS[place % len(_COLOURS)] for place, label in enumerate(labels)}
+    """One colour per label: that of a notion for an agent which is named after it and nothing else."""
+    known = {label: shade for label in labels for notion, shade in _NOTIONS.items() if label.endswith(notion)}
+    rest = [label for label in labels if label not in known]
+    free = [shade for shade in _OTHERS if shade not in known.values()]
+    return known | {label: free[place % len(free)] for place, label in enumerate(rest)}
 
 
 def band(curves: np.ndarray, resamples: int = 1_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -61,7 +62,8 @@ def draw_shares(axes: Axes, shares: Mapping[str, np.ndarray], names: Sequence[st
     for place, (label, share) in enumerate(shares.items()):
         middles = np.arange(len(names)) + (place - (len(shares) - 1) / 2) * width
         axes.bar(middles, np.nanmean(share, axis=0), width, color=shades[label], label=label)
-    axes.set_xticks(range(len(names)), names)
+    every = max(1, len(names) // 10)
+    axes.set_xticks(range(0, len(names), every), names[::every])
     axes.set_ylabel("share")
 
 

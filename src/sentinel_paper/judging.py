@@ -29,14 +29,20 @@ def best(claim: Claim, records: Records, metric: Metric, ours: str, others: Sequ
     worse = [label for label, (_, high) in told.items() if high < 0 and found[label].p_holm < LEVEL]
     verdict = _verdict(records, len(better) == len(others), bool(worse))
     mean = summaries(records, metric)[ours].mean
-    parts = [f"{ours} has {mean:.{metric.digits}f} {metric.title}"]
-    for label, comparison in found.items():
-        side = "better than" if label in better else "worse than" if label in worse else "not to be told from"
-        parts.append(
-            f"{side} {label} (difference {comparison.difference:+.{metric.digits}f} "
-            f"[{comparison.low:+.{metric.digits}f}, {comparison.high:+.{metric.digits}f}])"
-        )
-    return Finding(claim, setting, verdict, f"{parts[0]}: {', '.join(parts[1:])}.")
+    groups = {
+        "better than": better,
+        "worse than": worse,
+        "not to be told from": [label for label in others if label not in {*better, *worse}],
+    }
+    told_of = {label: _told(one.difference, one.low, one.high, metric.digits) for label, one in found.items()}
+    parts = [
+        f"{side} {', '.join(f'{label} ({told_of[label]})' for label in labels)}"
+        for side, labels in groups.items()
+        if labels
+    ]
+    return _finding(
+        claim, setting, verdict, records, f"{ours} has {mean:.{metric.digits}f} {metric.title}: {'; '.join(parts)}."
+    )
 
 
 def steadiest(
@@ -54,12 +60,13 @@ def steadiest(
         for label in others
     )
     own = float(np.nanstd(found[ours], ddof=1))
-    return Finding(
+    return _finding(
         claim,
         setting,
         verdict,
-        f"the standard deviation over runs of {metric.title} is {own:.2f} for {ours}; {spreads}. Brackets: told apart "
-        "by a 95 % interval.",
+        records,
+        f"the standard deviation over runs of {metric.title} is {own:.2f} for {ours}; {spreads}. In brackets: told "
+        "apart by a 95 % interval.",
     )
 
 
@@ -68,13 +75,16 @@ def reproduced(claim: Claim, records: Records, metric: Metric, label: str, paper
     found = summaries(records, metric)[label]
     together = float(np.hypot(found.sem, paper[1]))
     distance = (found.mean - paper[0]) / together if together > 0 else np.inf
-    verdict = _verdict(records, abs(distance) <= 2, abs(distance) > 2)
-    return Finding(
+    same = records.settings.steps == records.task.steps
+    verdict = _verdict(records, same and abs(distance) <= 2, same and abs(distance) > 2)
+    return _finding(
         claim,
         f"{label}, {metric.title}",
         verdict,
+        records,
         f"we find {found.mean:.{metric.digits}f} ± {found.sem:.{metric.digits}f}, the paper prints {paper[0]:g} ± "
-        f"{paper[1]:g}: {abs(distance):.1f} standard errors apart.",
+        f"{paper[1]:g}: {abs(distance):.1f} standard errors apart."
+        + ("" if same else f" Those are of {records.task.steps} steps, ours of {records.settings.steps}."),
     )
 
 
@@ -87,7 +97,7 @@ def ordered(claim: Claim, records: Records, metric: Metric, labels: Sequence[str
     found = summaries(records, metric)
     told = ", ".join(f"{label}: {found[label].mean:.{metric.digits}f}" for label in labels)
     by = ", ".join(f"[{low:.{metric.digits}f}, {high:.{metric.digits}f}]" for low, high in gains)
-    return Finding(claim, setting, verdict, f"{told}; it gets better from each to the next by {by}.")
+    return _finding(claim, setting, verdict, records, f"{told}; it gets better from each to the next by {by}.")
 
 
 def alike(
@@ -99,13 +109,12 @@ def alike(
     told = against(records, metric, ours, others)
     near = all(-allowed <= one.low and one.high <= allowed for one in told.values())
     far = any(one.low > allowed or one.high < -allowed for one in told.values())
-    differences = ", ".join(
-        f"{label} {one.difference:+.0f} [{one.low:+.0f}, {one.high:+.0f}]" for label, one in told.items()
-    )
-    return Finding(
+    differences = ", ".join(f"{label} by {_told(one.difference, one.low, one.high, 0)}" for label, one in told.items())
+    return _finding(
         claim,
         setting,
         _verdict(records, near, far),
+        records,
         f"{ours} has {mean:.0f} {metric.title}; it differs from {differences}. Comparable is taken as within "
         f"{100 * share:.0f} %, ± {allowed:.0f}.",
     )
@@ -129,6 +138,15 @@ def spread_interval(ours: np.ndarray, theirs: np.ndarray, resamples: int = 4_000
         rng=np.random.default_rng(0),
     ).confidence_interval
     return float(found.low), float(found.high)
+
+
+def _finding(claim: Claim, setting: str, verdict: Verdict, records: Records, reason: str) -> Finding:
+    few = f" {records.settings.runs} runs are too few to decide anything." if records.settings.runs < ENOUGH else ""
+    return Finding(claim, setting, verdict, reason + few)
+
+
+def _told(middle: float, low: float, high: float, digits: int) -> str:
+    return f"{middle:+.{digits}f} [{low:+.{digits}f}, {high:+.{digits}f}]"
 
 
 def _verdict(records: Records, holds: bool, fails: bool) -> Verdict:

@@ -242,8 +242,9 @@ def _draw_diagnostics(records: Records, drawing: Figure) -> None:
             if f"eval/{FROZEN}/{kind}" in records.found[label].arrays
         }
         if shares:
-            bins = next(iter(shares.values())).shape[-1]
-            draw_shares(axes, shares, [str(number) for number in range(bins)])
-        axes.set(title=f"{kind} of the frozen policy")
+            driven = np.flatnonzero(sum(share.mean(axis=0) for share in shares.values()) > 1e-3)
+            bins = range(int(driven[0]), int(driven[-1]) + 1)
+            draw_shares(axes, {label: share[:, bins] for label, share in shares.items()}, [str(one) for one in bins])
+        axes.set(title=f"{kind} of the frozen policy", xlabel={"lane": "0 is left-most", "speed": "m/s"}[kind])
     grid[1].legend(fontsize=8)
     grid[2].legend(fontsize=8)

@@ -33,3 +33,18 @@ def records_of(tmp_path_factory):
             return fakes.grid_records(name, tmp_path_factory.mktemp("records"))
 
     return compute
+
+
+@pytest.fixture(scope="session")
+def results(records_of, tmp_path_factory):
+    """A folder of results, with a function that renders an experiment there once."""
+    base = tmp_path_factory.mktemp("results")
+
+    @functools.cache
+    def render(name):
+        out = base / name
+        out.mkdir()
+        assert sorted(find(name).load().render(records_of(name), out)) == sorted(out.iterdir())
+        return out
+
+    return render

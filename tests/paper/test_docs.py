@@ -11,9 +11,8 @@ PAGE = (Path(__file__).parents[2] / "docs" / "paper.md").read_text()
 
 
 @pytest.mark.parametrize("experiment", ANALYTIC)
-def test_results_and_verdicts_are_on_the_page(experiment, records_of, tmp_path):
-    registry.find(experiment).load().render(records_of(experiment), tmp_path)
-    lines = (tmp_path / f"{experiment}.md").read_text().splitlines()
+def test_results_and_verdicts_are_on_the_page(experiment, results):
+    lines = (results(experiment) / f"{experiment}.md").read_text().splitlines()
     told = [line for line in lines if line.startswith(("|", ">", "**"))]
     assert told
     assert [line for line in told if line not in PAGE] == []

@@ -1,0 +1,120 @@
+"""The report over all experiments: complete, self-contained, and the same in both forms."""
+
+import re
+import shutil
+import subprocess
+from html.parser import HTMLParser
+
+import pytest
+
+from sentinel_paper import registry
+from sentinel_paper.report import collect, write_report
+from sentinel_rl.errors import CorruptError, UsageError
+
+VOID = {"meta", "link", "br", "img", "hr", "input"}
+
+
+class Reader(HTMLParser):
+    """Checks that tags are balanced, and remembers ids, links and rows."""
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.ids, self.targets, self.loaded, self.rows = [], [], [], [], []
+
+    def handle_starttag(self, tag, attrs):
+        given = dict(attrs)
+        self.ids += [given["id"]] if "id" in given else []
+        self.targets += [value for name, value in attrs if name in ("href", "xlink:href")]
+        self.loaded += [value for name, value in attrs if name == "src"]
+        if tag == "tr":
+            self.rows.append(0)
+        if tag in ("td", "th"):
+            self.rows[-1] += 1
+        if tag not in VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+@pytest.fixture(scope="module")
+def folder(results):
+    """A folder with the results of every experiment and their report."""
+    base = {results(experiment.name).parent for experiment in registry.EXPERIMENTS}.pop()
+    assert write_report(base) == [base / "report.html", base / "report.md"]
+    return base
+
+
+@pytest.fixture(scope="module")
+def page(folder):
+    return (folder / "report.html").read_text()
+
+
+def test_the_page_is_well_formed_and_needs_nothing_else(page):
+    reader = Reader()
+    reader.feed(page)
+    assert reader.open == []
+    assert len(set(reader.ids)) == len(reader.ids)
+    assert reader.loaded == []
+    inner = {target[1:] for target in reader.targets if target.startswith("#")}
+    assert inner <= set(reader.ids)
+    assert {target for target in reader.targets if not target.startswith("#")} <= {"data:,"}
+    assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(reader.ids)
+    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<metadata>.*?</metadata>', "", page, flags=re.DOTALL)
+
+
+def test_every_figure_is_inline(page, folder):
+    assert page.count("<svg") == len(list(folder.glob("*/*.svg"))) >= len(registry.EXPERIMENTS)
+
+
+def test_every_claim_has_its_verdict_in_both_forms(page, folder):
+    text = (folder / "report.md").read_text()
+    for one in collect(folder):
+        assert one["command"] in page
+        for finding in one["findings"]:
+            assert finding["verdict"] in ("holds", "does not hold", "undecided")
+            assert finding["claim"] in text
+            assert finding["reason"] in text
+    assert page.count("<blockquote>") == sum(len(one["findings"]) for one in collect(folder))
+
+
+def test_pictures_of_the_markdown_are_there(folder):
+    pictures = re.findall(r"!\[[^\]]*\]\(([^)]+)\)", (folder / "report.md").read_text())
+    assert pictures
+    assert [name for name in pictures if not (folder / name).is_file()] == []
+
+
+def test_the_papers_numbers_stand_beside_ours(page):
+    assert "paper: crashes" in page
+    assert "341.2 ± 43.9" in page
+
+
+def test_the_same_results_give_the_same_bytes(folder, page):
+    write_report(folder)
+    assert (folder / "report.html").read_text() == page
+
+
+def test_the_script_is_javascript(page, tmp_path):
+    node = shutil.which("node")
+    if node is None:
+        pytest.skip("node is not installed")
+    (tmp_path / "page.js").write_text(re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1])
+    subprocess.run([node, "--check", tmp_path / "page.js"], check=True)
+
+
+def test_results_that_cannot_be_read(folder, tmp_path):
+    with pytest.raises(UsageError, match="no results"):
+        write_report(tmp_path)
+    broken = tmp_path / "a"
+    shutil.copytree(folder / "ftrl-gaussians", broken)
+    (broken / "ftrl-gaussians.svg").unlink()
+    with pytest.raises(CorruptError, match=r"ftrl-gaussians\.svg"):
+        write_report(tmp_path)
+    (broken / "ftrl-gaussians.json").write_text("{")
+    with pytest.raises(CorruptError, match="run its experiment again"):
+        write_report(tmp_path)

@@ -1,0 +1,113 @@
+"""From settings to cells to records."""
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from sentinel_paper import (
+    fig_ftrl_lambda,
+    fig_highway_crashes,
+    table_compute,
+    table_ensemble_size,
+    table_highway,
+    trained,
+)
+from sentinel_paper.claims import Verdict
+from sentinel_paper.cli import reproduce
+from sentinel_paper.settings import CARTPOLE, HIGHWAY
+from sentinel_paper.trained import FIRST_SEED, Contender, Means, Settings
+from sentinel_rl.errors import UsageError
+from sentinel_rl.study import Store
+from tests.paper import fakes
+
+app = typer.Typer(add_completion=False)
+app.command()(reproduce)
+
+
+def test_a_cell_has_the_papers_values():
+    composite = next(agent for agent in table_highway.AGENTS if agent.label == table_highway.COMPOSITE)
+    cell = trained.cell(HIGHWAY, composite, Settings(), table_highway.evaluations(Settings()))
+    assert cell.seeds == tuple(range(FIRST_SEED, FIRST_SEED + 20))
+    assert (cell.steps, cell.options["k"], cell.options["epistemic"]) == (100_000, 4, "cvar:0.25")
+    assert [evaluation.name for evaluation in cell.evaluations] == ["frozen", "dense traffic", "twice the cars"]
+    assert cell.env_settings == {}
+
+
+def test_every_cell_can_be_made(fake_training, tmp_path):
+    """An agent, an environment and a plan come out of every cell of every grid, in both presets and quickly too."""
+    grids = (table_highway, table_ensemble_size, fig_ftrl_lambda)
+    for recipe in grids:
+        task = CARTPOLE if recipe is not table_highway else HIGHWAY
+        for settings in (Settings(), Settings(preset="literal"), Settings().made_quick()):
+            for contender in recipe.CONTENDERS:
+                cell = trained.cell(task, contender, settings)
+                env = cell.make_env()
+                agent = cell.make_agent(env)
+                plan = cell.make_plan(agent)
+                assert plan.learn_times.size > 0 or contender.agent == "random"
+
+
+def test_presets_and_sizes_are_different_cells():
+    settings = Settings()
+    changed = [
+        dataclasses.replace(settings, **change) for change in ({}, {"preset": "literal"}, {"runs": 21}, {"seed": 7})
+    ]
+    assert len({trained.cell(HIGHWAY, table_highway.AGENTS[1], one).id for one in changed}) == 4
+
+
+def test_experiments_share_cells(fake_training, tmp_path):
+    """The crash figure and the seconds need no training beside that of the table, but for the long and the single."""
+    settings = fakes.small(table_highway)
+    table_highway.run(settings, None, Means(tmp_path))
+    assert len(Store(tmp_path).records()) == 10
+    fig_highway_crashes.run(settings, None, Means(tmp_path))
+    assert len(Store(tmp_path).records()) == 10 + 7
+    table_compute.run(settings, None, Means(tmp_path))
+    assert len(Store(tmp_path).records()) == 10 + 7 + 4
+
+
+def test_verdicts_follow_the_records(records_of):
+    """The fake ensembles fall less with every size, and nowhere near the paper's numbers."""
+    found = table_ensemble_size.findings(records_of("table-ensemble-size"))
+    assert [finding.verdict for finding in found[:4]] == [Verdict.FAILS] * 4
+    assert found[4].verdict == Verdict.HOLDS
+    assert found[5].verdict == Verdict.FAILS
+
+
+@pytest.mark.parametrize("change", [{"runs": 1}, {"preset": "louder"}])
+def test_settings_that_cannot_be(change):
+    with pytest.raises(UsageError):
+        Settings(**change)
+
+
+def test_shards_fill_the_store_and_the_rest_renders(fake_training, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    common = ["table-ensemble-size", "--runs", "6", "--quick", "--out", "out/table"]
+    first = CliRunner().invoke(app, [*common, "--shard", "1/2"])
+    assert first.exit_code == 0
+    assert "3 of 6 cells are done" in first.output
+    assert list((tmp_path / "out" / "table").iterdir()) == []
+    second = CliRunner().invoke(app, [*common, "--shard", "2/2"])
+    assert second.exit_code == 0
+    page = json.loads((tmp_path / "out" / "table" / "table-ensemble-size.json").read_text())
+    assert page["command"].startswith("sentinel reproduce table-ensemble-size --quick --runs 6 --steps 400")
+    assert len(Store(tmp_path / "out" / "records").records()) == 6
+
+
+def test_a_tiny_grid_is_trained_and_kept(tmp_path):
+    """One real cell, from settings to a record that is not computed again."""
+    settings = dataclasses.replace(Settings().made_quick(), steps=60, episodes=3, points=4)
+    told = []
+    contenders = [Contender("random", "random")]
+    found = trained.run(CARTPOLE, contenders, settings, told.append, Means(tmp_path))
+    assert found.found["random"].arrays["eval/frozen/discounted"].shape == (2, 3)
+    assert np.all(found.found["random"].arrays["terminations"] > 0)
+    heard = len(told)
+    again = trained.run(CARTPOLE, contenders, settings, told.append, Means(tmp_path))
+    assert heard > 0
+    assert len(told) == heard
+    assert again.found["random"].about == found.found["random"].about
