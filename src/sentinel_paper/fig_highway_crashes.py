@@ -42,10 +42,9 @@ class Records:
 
 def run(settings: Settings, report: GridReport, means: Means) -> Records:
     """Train all agents for the steps of the table, whose cells these are, and fewer runs for ten times as many."""
-    shifts = table_highway.evaluations(settings)
-    short = trained.run(HIGHWAY, AGENTS, settings, report, means, shifts)
+    short = trained.run(HIGHWAY, AGENTS, settings, report, means, table_highway.evaluations(settings))
     long = dataclasses.replace(settings, runs=min(settings.runs, LONG_RUNS), steps=LONGER * settings.steps)
-    return Records(short, trained.run(HIGHWAY, AGENTS, long, report, means, shifts))
+    return Records(short, trained.run(HIGHWAY, AGENTS, long, report, means))
 
 
 def findings(records: Records) -> list[Finding]:

@@ -66,6 +66,7 @@ class Page:
                     f"# {experiment.title}",
                     f"In the paper: {experiment.where}. Made by `{command(self.name, self.settings)}` "
                     f"with sentinel-rl {__version__}.",
+                    *self._warning(),
                     self.setup,
                     f"![{experiment.title}]({self.name}.png)",
                     "## What came out",
@@ -91,7 +92,7 @@ class Page:
             "where": experiment.where,
             "command": command(self.name, self.settings),
             "version": __version__,
-            "setup": self.setup,
+            "setup": "\n\n".join([*self._warning(), self.setup]),
             "results": [_told(row) for row in self.results],
             "findings": [
                 {"claim": finding.claim.text, "where": finding.claim.where, "setting": finding.setting}
@@ -105,6 +106,10 @@ class Page:
                 for part in self._parts()
             ],
         }
+
+    def _warning(self) -> list[str]:
+        tiny = "Made with `--quick`: it shows that all parts work, its numbers and verdicts mean nothing."
+        return [tiny] if getattr(self.settings, "quick", False) else []
 
     def _parts(self) -> list[Section]:
         made = [Section("How it was made", rows=self.about)] if self.about else []

@@ -77,7 +77,7 @@ POLICIES = (
 )
 CONTENDERS = (*AGENTS, *POLICIES)
 RIVALS = tuple(agent.label for agent in AGENTS if agent.label != COMPOSITE)
-SHIFTS: Mapping[str, Options] = {"dense traffic": {"vehicles_density": 2.0}, "twice the cars": {"vehicles_count": 20}}
+SHIFTS: Mapping[str, Options] = {"dense traffic": {"vehicles_density": 2.0}}
 SETTINGS = Settings()
 PAPER = (
     Claim("SENTINEL-4 with composite CVaR achieves a higher value than all competing algorithms.", "section 6"),
@@ -94,8 +94,8 @@ def run(settings: Settings, report: GridReport, means: Means) -> Records:
 
 
 def evaluations(settings: Settings) -> tuple[Evaluation, ...]:
-    """The frozen policies in traffic that they were not trained in; quickly, only one such."""
-    shifts = dict(list(SHIFTS.items())[: 1 if settings.quick else None])
+    """The frozen policies in traffic that they were not trained in; each is one more program to compile."""
+    shifts = {} if settings.quick else SHIFTS
     return tuple(Evaluation(name, settings.episodes, env_settings=changes) for name, changes in shifts.items())
 
 
