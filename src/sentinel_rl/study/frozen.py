@@ -4,6 +4,7 @@ import math
 from functools import partial
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -49,14 +50,22 @@ def evaluate_frozen(
         for index, group in enumerate(groups):
             own = [seeds[min(index * size + i, len(seeds) - 1)] for i in range(size)]
             keys = _run_keys(evaluation.seed, jnp.asarray(own, jnp.uint32))
-            states = group.runs.agent
-            row.append(_play_group(group.agents, states, keys, env, jnp.float32(gamma), numbers, weights, fleet.mesh))
+            common = env, jnp.float32(gamma), numbers, weights, fleet.mesh
+            row.append(_play_group(group.agents, _policies(group), keys, *common))
         parts.append(row)
     played, seen = _joined(jax.device_get(parts), len(seeds))
     fields = {name: values[:, : evaluation.episodes] for name, values in played._asdict().items()}
     decisions = np.sum(fields["length"], axis=1, dtype=np.float64)
     shares = {name: total / decisions.reshape(-1, *[1] * (total.ndim - 1)) for name, total in seen.items()}
     return {name: np.asarray(values, np.float32) for name, values in fields.items()} | shares
+
+
+def _policies(group: Population) -> Any:
+    """The states of a group without what was seen: frozen policies do not look back."""
+    states = group.runs.agent
+    if getattr(states, "replay", None) is None:
+        return states
+    return eqx.tree_at(lambda state: state.replay, states, None)
 
 
 def _joined(parts: list[list[Any]], runs: int) -> tuple[Episodes, dict[str, np.ndarray]]:

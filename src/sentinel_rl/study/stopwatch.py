@@ -1,5 +1,6 @@
 """Seconds by phase, with compiling apart from what was compiled."""
 
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +20,10 @@ class Stopwatch:
     def measure(self, phase: str) -> Iterator[None]:
         """Count the block as this phase, but what JAX traces and compiles in it as ``compiling``."""
         spans: list[tuple[float, float]] = []
+        own = threading.get_ident()  # others may compile beside this one
 
         def listen(event: str, start_time: float, end_time: float, **kwargs: str | int) -> None:
-            if event.startswith(_COMPILING):
+            if event.startswith(_COMPILING) and threading.get_ident() == own:
                 spans.append((start_time, end_time))
 
         jax.monitoring.register_event_time_span_listener(listen)
