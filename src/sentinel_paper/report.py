@@ -58,7 +58,8 @@ def opening(pages: Sequence[Mapping[str, Any]]) -> str:
     counts = Counter(finding["verdict"] for page in pages for finding in page["findings"])
     told = ", ".join(f"{counts[verdict]} {_plural(verdict, counts[verdict])}" for verdict in Verdict)
     return (
-        f"{len(pages)} experiment{'s' * (len(pages) > 1)} of the SENTINEL paper (UAI 2022), run with sentinel-rl {__version__}. "
+        f"{len(pages)} experiment{'s' * (len(pages) > 1)} of the SENTINEL paper (UAI 2022), run with sentinel-rl "
+        f"{__version__}. "
         f"Every verdict is computed from the numbers of the run: of {sum(counts.values())} findings {told}. Higher "
         "values are better, fewer falls and crashes are better; brackets are 95 % bootstrap intervals over runs."
     )
