@@ -5,7 +5,6 @@ import zipfile
 from typing import Any
 
 import gymnasium
-import jax
 import numpy as np
 import pytest
 
@@ -14,16 +13,8 @@ from sentinel_rl.agents.catalog import AGENTS
 from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
 from sentinel_rl.explanation import Estimates, Explanation
 from sentinel_rl.learner import LEARNERS, Learner, load_agent
+from tests.learners import OPTIONS, make
 
-SMALL: dict[str, Any] = {"hidden": (4,), "samples": 8, "batch": 8, "capacity": 64}
-OPTIONS: dict[str, dict[str, Any]] = {
-    "sentinel": {**SMALL, "k": 2, "atoms": 5},
-    "cdqn": {**SMALL, "atoms": 5},
-    "vdqn": SMALL,
-    "vdqn-cvar": {**SMALL, "draws": 5},
-    "uadqn": {**SMALL, "quantiles": 5},
-    "random": {},
-}
 OBS = np.array([0.01, 0.2, -0.03, 0.1])
 # What can be told of an action, and words of the note on what cannot.
 TOLD: dict[str, tuple[type[Any], set[str], str]] = {
@@ -36,10 +27,6 @@ TOLD: dict[str, tuple[type[Any], set[str], str]] = {
 }
 
 
-def make(name: str, **options: Any) -> Learner:
-    return LEARNERS[name]("MlpPolicy", "CartPole-v0", **(OPTIONS[name] | options))
-
-
 @pytest.fixture(scope="module", params=LEARNERS)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
@@ -47,11 +34,8 @@ def name(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture(scope="module")
 def agents(name: str) -> list[Learner]:
-    """Two seeds at once, so little that nothing is compiled for them to be quick."""
-    jax.config.update("jax_disable_most_optimizations", True)
-    trained = make(name, learn_every=20, warmup=10).learn_many(60, seeds=[1, 2])
-    jax.config.update("jax_disable_most_optimizations", False)
-    return trained
+    """Two seeds at once."""
+    return make(name, learn_every=20, warmup=10).learn_many(60, seeds=[1, 2])
 
 
 def test_all_kinds_have_a_class():
@@ -108,10 +92,8 @@ def test_a_gymnasium_environment_will_do(name: str):
     """Stepped from Python, with a callback: what stable-baselines3's do."""
     calls: list[int] = []
     agent = LEARNERS[name]("MlpPolicy", gymnasium.make("CartPole-v1"), **OPTIONS[name], **GRID.get(name, {}))
-    jax.config.update("jax_disable_most_optimizations", True)
     with pytest.warns(SentinelWarning, match="0 updates"):
         agent.learn(5, callback=lambda local, _: calls.append(len(local["rewards"])))
-    jax.config.update("jax_disable_most_optimizations", False)
     assert (calls, agent.num_timesteps) == ([1] * 5, 5)
     assert agent.action_space.n == 2
 

@@ -1,0 +1,20 @@
+"""Every agent, so small that it is trained in a moment."""
+
+from typing import Any
+
+from sentinel_rl.learner import LEARNERS, Learner
+
+SMALL: dict[str, Any] = {"hidden": (4,), "samples": 8, "batch": 8, "capacity": 64}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "sentinel": {**SMALL, "k": 2, "atoms": 5},
+    "cdqn": {**SMALL, "atoms": 5},
+    "vdqn": SMALL,
+    "vdqn-cvar": {**SMALL, "draws": 5},
+    "uadqn": {**SMALL, "quantiles": 5},
+    "random": {},
+}
+
+
+def make(name: str, env: Any = "CartPole-v0", **options: Any) -> Learner:
+    """An untrained agent of a kind."""
+    return LEARNERS[name]("MlpPolicy", env, **(OPTIONS[name] | options))
