@@ -37,7 +37,7 @@ def reproduce(
         Path | None, typer.Option(metavar="DIR", help="Folder of the trained cells [default: records, beside --out]")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Folder for the files [default: results/NAME]")
+        Path | None, typer.Option(metavar="DIR", help="Folder for the files [default: results/NAME, or NAME-PRESET]")
     ] = None,
 ) -> None:
     """Run an experiment of the paper and judge its claims.
@@ -66,9 +66,9 @@ def reproduce(
     nested = out is None or several
     kept = records if records is not None else (base if nested else base.parent) / "records"
     _use_all_cores()
-    how = {"engine": engine, "address": address, "shard": shard}
+    how = {"store": kept, "engine": engine, "address": address, "shard": shard}
     for experiment, settings in wanted:
-        _reproduce_one(experiment, settings, base / experiment.name if nested else base, {"store": kept, **how})
+        _reproduce_one(experiment, settings, base / _folder(experiment, settings) if nested else base, how)
     if several and shard is None:
         report(base)
 
@@ -134,6 +134,12 @@ def _grid(experiment: Experiment, recipe: Recipe, settings: Any, how: dict[str, 
     except Unfinished as reason:
         note(f"{experiment.name}: {reason}")
         return None
+
+
+def _folder(experiment: Experiment, settings: Any) -> str:
+    """Presets do not overwrite each other."""
+    preset = getattr(settings, "preset", "sound")
+    return experiment.name if preset == "sound" else f"{experiment.name}-{preset}"
 
 
 def _settings(experiment: Experiment, asked: dict[str, Any], quick: bool) -> Any:

@@ -11,7 +11,7 @@ from sentinel_paper.output import Page, Section
 from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import CARTPOLE
 from sentinel_paper.trained import Contender, Means, Records, Settings
-from sentinel_paper.trained_page import about, twenty, write
+from sentinel_paper.trained_page import about, robust, twenty, write
 from sentinel_rl.cli import figures
 
 NAME = "fig-ftrl-lambda"
@@ -70,6 +70,7 @@ def render(records: Records, out: Path) -> list[Path]:
                 Section(f"λ = 1 against the others, {risk}", "", comparisons(records, (FALLS,), label(risk, "1"), rest))
                 for risk, rest in ((risk, _rivals(risk)) for risk in RISKS)
             ),
+            robust(records, CONTENDERS, METRICS),
             *twenty(records, CONTENDERS, METRICS),
         ],
         about(records),

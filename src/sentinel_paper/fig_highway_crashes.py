@@ -3,14 +3,14 @@
 import dataclasses
 from pathlib import Path
 
-from sentinel_paper import judging, table_highway, trained
+from sentinel_paper import judging, trained
 from sentinel_paper.claims import Claim, Finding
 from sentinel_paper.curves import curve_rows, draw_bands
+from sentinel_paper.highway_agents import ADDITIVE, AGENTS, COMPOSITE, RIVALS, evaluations
 from sentinel_paper.metrics import CRASHES, TRAINING_TAIL, TRAINING_VALUE, numbers, overview, summaries
 from sentinel_paper.output import Page, Row, Section, csv_text
 from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import HIGHWAY
-from sentinel_paper.table_highway import ADDITIVE, AGENTS, COMPOSITE, RIVALS
 from sentinel_paper.trained import Means, Settings
 from sentinel_paper.trained_page import about, write
 from sentinel_rl.cli import figures
@@ -42,7 +42,7 @@ class Records:
 
 def run(settings: Settings, report: GridReport, means: Means) -> Records:
     """Train all agents for the steps of the table, whose cells these are, and fewer runs for ten times as many."""
-    short = trained.run(HIGHWAY, AGENTS, settings, report, means, table_highway.evaluations(settings))
+    short = trained.run(HIGHWAY, AGENTS, settings, report, means, evaluations(settings))
     long = dataclasses.replace(settings, runs=min(settings.runs, LONG_RUNS), steps=LONGER * settings.steps)
     return Records(short, trained.run(HIGHWAY, AGENTS, long, report, means))
 

@@ -10,7 +10,7 @@ from sentinel_paper.output import Page, Section
 from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import CARTPOLE
 from sentinel_paper.trained import Contender, Means, Records, Settings
-from sentinel_paper.trained_page import about, draw_dots, twenty, write
+from sentinel_paper.trained_page import about, draw_dots, robust, twenty, write
 from sentinel_rl.cli import figures
 
 NAME = "fig-risk-measures"
@@ -70,6 +70,7 @@ def render(records: Records, out: Path) -> list[Path]:
         words,
         [
             Section(f"{OURS} against the others", "", comparisons(records, METRICS, OURS, rivals)),
+            robust(records, CONTENDERS, METRICS),
             *twenty(records, CONTENDERS, METRICS),
         ],
         about(records),

@@ -11,8 +11,9 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sentinel_paper import toy_wasserstein
-from sentinel_paper.claims import Claim, Finding, Verdict
+from sentinel_paper.claims import Claim, Finding
 from sentinel_paper.fig_toy_wasserstein import NEAR, Settings
+from sentinel_paper.judging import decide
 from sentinel_paper.output import Page, Row, publish
 from sentinel_rl.cli import figures
 from sentinel_rl.envs.toy import Toy
@@ -98,7 +99,7 @@ def findings(records: Records) -> list[Finding]:
         Finding(
             PAPER[0],
             f"{points[place]} transitions",
-            Verdict.HOLDS if near else Verdict.FAILS if far else Verdict.UNDECIDED,
+            decide(records.settings.runs, near, far),
             f"the laws of the two actions are {distances} from the true ones in Wasserstein-1 distance. Considerably "
             f"well is taken as nearer than {NEAR}, half of what the two true laws are apart.",
         )

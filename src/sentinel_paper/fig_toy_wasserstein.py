@@ -8,8 +8,9 @@ from typing import Self
 import numpy as np
 
 from sentinel_paper import toy_wasserstein
-from sentinel_paper.claims import Claim, Finding, Verdict
+from sentinel_paper.claims import Claim, Finding
 from sentinel_paper.curves import colours
+from sentinel_paper.judging import decide
 from sentinel_paper.output import Page, Row, publish
 from sentinel_paper.toy_wasserstein import Distance
 from sentinel_paper.trained import FIRST_SEED
@@ -20,6 +21,7 @@ from sentinel_rl.study.statistics import Summary, summarise
 NAME = "fig-toy-wasserstein"
 # Half of what the laws of the two actions are apart: a law that is nearer cannot be taken for the other.
 NEAR = 0.0125
+QUICK_OPTIONS = (("capacity", 600), ("hidden", (16,)), ("samples", 32))
 PAPERS_NOISE = 0.1
 
 
@@ -44,7 +46,7 @@ class Settings:
         """The settings of the toy MDP."""
         seeds = tuple(range(self.seed, self.seed + self.runs))
         small = toy_wasserstein.Settings(
-            noises=(0.1, 0.4), draws=500, options=(("capacity", 600), ("hidden", (16,)), ("samples", 32))
+            noises=(0.1, 0.4), draws=500, options=(*QUICK_OPTIONS, ("learning_rate", 1e-2))
         )
         return dataclasses.replace(small if self.quick else toy_wasserstein.SETTINGS, points=self.points, seeds=seeds)
 
@@ -90,7 +92,7 @@ def findings(records: Records) -> list[Finding]:
         told = records.of(agent, noise, last)
         near, far = told.high < NEAR, told.low > NEAR
         holds, fails = (near, far) if agent == "sentinel" else (far, near)
-        verdict = Verdict.HOLDS if holds else Verdict.FAILS if fails else Verdict.UNDECIDED
+        verdict = decide(records.settings.runs, holds, fails)
         reason = (
             f"after {last} transitions its laws are {told.mean:.4f} [{told.low:.4f}, {told.high:.4f}] from the true "
             f"ones, after none {records.of(agent, noise, 0).mean:.4f}. Converged is taken as nearer than {NEAR}, half "

@@ -150,6 +150,16 @@ def _told(middle: float, low: float, high: float, digits: int) -> str:
 
 
 def _verdict(records: Records, holds: bool, fails: bool) -> Verdict:
-    if records.settings.runs < ENOUGH:
+    return decide(records.settings.runs, holds, fails)
+
+
+def decide(runs: int, holds: bool, fails: bool) -> Verdict:
+    """The verdict where both may be open; very few runs decide nothing.
+
+    Example:
+        >>> print(decide(20, True, False), decide(20, False, False), decide(3, True, False), sep=", ")
+        holds, undecided, undecided
+    """
+    if runs < ENOUGH:
         return Verdict.UNDECIDED
     return Verdict.HOLDS if holds else Verdict.FAILS if fails else Verdict.UNDECIDED

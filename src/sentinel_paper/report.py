@@ -78,7 +78,7 @@ def claims(pages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
     """Every claim with its verdict and the reason, one row each."""
     return [
         {"claim": finding["claim"], "in the paper": finding["where"], "verdict": finding["verdict"]}
-        | {"experiment": page["name"], "setting": finding["setting"], "why": finding["reason"]}
+        | {"experiment": page["folder"], "setting": finding["setting"], "why": finding["reason"]}
         for page in pages
         for finding in page["findings"]
     ]

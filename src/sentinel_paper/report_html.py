@@ -64,7 +64,7 @@ def html_page(
     figures: Mapping[str, str],
 ) -> str:
     """The page; `figures` are SVG by folder and name."""
-    links = "".join(f'<li><a href="#{_anchor(page)}">{escape(page["title"])}</a></li>' for page in pages)
+    links = "".join(f'<li><a href="#{_anchor(page)}">{escape(_title(page))}</a></li>' for page in pages)
     body = [
         f"<h1>{escape(title)}</h1>",
         _text(opening),
@@ -88,7 +88,7 @@ def html_page(
 def _experiment(page: Mapping[str, Any], figures: Mapping[str, str]) -> str:
     folder = page["folder"]
     parts = [
-        f'<h2 id="{_anchor(page)}">{escape(page["title"])}</h2>',
+        f'<h2 id="{_anchor(page)}">{escape(_title(page))}</h2>',
         f"<p>In the paper: {escape(page['where'])}. Made by <code>{escape(page['command'])}</code> with sentinel-rl "
         f"{escape(page['version'])}; files in <code>{escape(folder)}</code>.</p>",
         _text(page["setup"]),
@@ -131,6 +131,10 @@ def _figure(figures: Mapping[str, str], name: str, title: str) -> str:
     own = re.sub(r"\W", "-", name)
     svg = _ID.sub(rf"\g<1>{own}-", figures[name][figures[name].index("<svg") :].strip())
     return f'<figure role="img" aria-label="{escape(title)}">\n{svg}\n</figure>'
+
+
+def _title(page: Mapping[str, Any]) -> str:
+    return f"{page['title']} ({page['folder']})"
 
 
 def _anchor(page: Mapping[str, Any]) -> str:

@@ -3,12 +3,12 @@
 import dataclasses
 from pathlib import Path
 
-from sentinel_paper import table_highway, trained
+from sentinel_paper import trained
 from sentinel_paper.claims import Claim, Finding, Verdict
+from sentinel_paper.highway_agents import AGENTS, COMPOSITE, evaluations
 from sentinel_paper.output import Page, Row, publish
 from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import HIGHWAY
-from sentinel_paper.table_highway import AGENTS, COMPOSITE
 from sentinel_paper.trained import Means, Settings
 from sentinel_paper.trained_page import about, seconds
 from sentinel_rl.cli import figures
@@ -41,7 +41,7 @@ class Records:
 
 def run(settings: Settings, report: GridReport, means: Means) -> Records:
     """Train the agents: all runs at once, and one alone."""
-    shifts = table_highway.evaluations(settings)
+    shifts = evaluations(settings)
     many = trained.run(HIGHWAY, CONTENDERS, settings, report, means, shifts)
     return Records(many, trained.run(HIGHWAY, CONTENDERS, settings, report, means, seeds=settings.seeds[:1]))
 

@@ -12,7 +12,7 @@ from sentinel_paper.output import Page, Row, Section
 from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import CARTPOLE
 from sentinel_paper.trained import Contender, Means, Records, Settings
-from sentinel_paper.trained_page import about, draw_dots, seconds, twenty, write
+from sentinel_paper.trained_page import about, draw_dots, robust, seconds, twenty, write
 from sentinel_rl.cli import figures
 
 NAME = "table-ensemble-size"
@@ -81,6 +81,7 @@ def render(records: Records, out: Path) -> list[Path]:
         _words(records),
         [
             Section("K = 4 against the others", "", comparisons(records, METRICS, "K = 4", _rivals())),
+            robust(records, CONTENDERS, METRICS),
             *twenty(records, CONTENDERS, (FALLS,)),
         ],
         about(records),

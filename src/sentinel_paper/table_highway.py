@@ -1,14 +1,11 @@
 """Table 1: seven agents on the highway, and three policies that learn nothing."""
 
-from collections.abc import Mapping, Sequence
 from pathlib import Path
-
-import numpy as np
-from matplotlib.figure import Figure
 
 from sentinel_paper import judging, trained
 from sentinel_paper.claims import Claim, Finding
-from sentinel_paper.curves import draw_bands, draw_shares
+from sentinel_paper.highway_agents import ADDITIVE, AGENTS, BRAKE, COMPOSITE, CONTENDERS, NEUTRAL, RIVALS, evaluations
+from sentinel_paper.highway_diagnostics import diagnostics, draw_diagnostics
 from sentinel_paper.metrics import (
     CRASHES,
     TAIL,
@@ -19,65 +16,18 @@ from sentinel_paper.metrics import (
     Metric,
     comparisons,
     evaluated,
-    first_mean,
-    last_mean,
     numbers,
     overview,
     summaries,
 )
-from sentinel_paper.output import Page, Row, Section
+from sentinel_paper.output import Page, Section
 from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import HIGHWAY, Options
-from sentinel_paper.trained import FROZEN, Contender, Means, Records, Settings
-from sentinel_paper.trained_page import about, draw_dots, twenty, write
+from sentinel_paper.trained import Means, Records, Settings
+from sentinel_paper.trained_page import about, draw_dots, robust, twenty, write
 from sentinel_rl.cli import figures
-from sentinel_rl.study.cell import Evaluation
 
 NAME = "table-highway"
-COMPOSITE = "SENTINEL-4 composite"
-ADDITIVE = "SENTINEL-4 additive"
-NEUTRAL = "SENTINEL-4 risk-neutral"
-BRAKE = "always SLOWER"
-
-
-_Pair = tuple[float, float]
-
-
-def _row(label: str, agent: str, value: _Pair, tail: _Pair, crashes: _Pair, **options: str) -> Contender:
-    return Contender(label, agent, options, {"value": value, "tail": tail, "crashes": crashes})
-
-
-# As printed, means and standard errors over 20 runs.
-AGENTS = (
-    _row("VDQN", "vdqn", (23.30, 0.36), (14.29, 0.80), (1252.33, 170.35)),
-    _row("CDQN", "cdqn", (25.96, 0.51), (19.50, 1.44), (839.53, 150.20)),
-    _row(
-        *(NEUTRAL, "sentinel", (26.56, 0.32), (20.88, 1.25), (617.11, 100.15)),
-        epistemic="expectation",
-        aleatory="expectation",
-    ),
-    _row("VDQN-CVaR", "vdqn-cvar", (24.39, 0.50), (16.64, 1.25), (871.33, 171.23)),
-    _row("UA-DQN", "uadqn", (24.46, 0.29), (16.9, 0.44), (1060.65, 13.94)),
-    _row(
-        *(ADDITIVE, "sentinel", (26.82, 0.42), (21.54, 1.40), (645.55, 127.59)),
-        epistemic="expectation",
-        aleatory="cvar:0.25",
-    ),
-    _row(
-        *(COMPOSITE, "sentinel", (27.43, 0.13), (24.16, 0.54), (341.18, 43.86)),
-        epistemic="cvar:0.25",
-        aleatory="cvar:0.25",
-    ),
-)
-# What every highway table needs to be read: policies that learn nothing.
-POLICIES = (
-    Contender("random", "random"),
-    Contender("idle", "random", {"action": 1}),
-    Contender(BRAKE, "random", {"action": 4}),
-)
-CONTENDERS = (*AGENTS, *POLICIES)
-RIVALS = tuple(agent.label for agent in AGENTS if agent.label != COMPOSITE)
-SHIFTS: Mapping[str, Options] = {"dense traffic": {"vehicles_density": 2.0}}
 SETTINGS = Settings()
 PAPER = (
     Claim("SENTINEL-4 with composite CVaR achieves a higher value than all competing algorithms.", "section 6"),
@@ -91,12 +41,6 @@ PAPER = (
 def run(settings: Settings, report: GridReport, means: Means) -> Records:
     """Train all agents, and evaluate their frozen policies here and in other traffic."""
     return trained.run(HIGHWAY, CONTENDERS, settings, report, means, evaluations(settings))
-
-
-def evaluations(settings: Settings) -> tuple[Evaluation, ...]:
-    """The frozen policies in traffic that they were not trained in; each is one more program to compile."""
-    shifts = {} if settings.quick else SHIFTS
-    return tuple(Evaluation(name, settings.episodes, env_settings=changes) for name, changes in shifts.items())
 
 
 def findings(records: Records) -> list[Finding]:
@@ -138,7 +82,7 @@ def render(records: Records, out: Path) -> list[Path]:
         about(records),
     )
     with figures.figure(11, 10) as drawing:
-        _draw_diagnostics(records, drawing)
+        draw_diagnostics(records, drawing)
         files = figures.save(drawing, out / f"{NAME}-diagnostics")
     with figures.figure(13, 5.2) as drawing:
         for metric, axes in zip(MAIN, drawing.subplots(1, len(MAIN), sharey=True), strict=True):
@@ -169,6 +113,7 @@ def sections(records: Records) -> list[Section]:
             "Differences are composite minus the other, run by run with the same seed.",
             comparisons(records, MAIN, COMPOSITE, RIVALS),
         ),
+        robust(records, CONTENDERS, MAIN),
         Section("Over the training", "", overview(records, CONTENDERS, (TRAINING_VALUE, TRAINING_TAIL))),
         Section("The tail of the frozen policies", "", overview(records, CONTENDERS, TAILS)),
         *(
@@ -203,48 +148,3 @@ def shifted(name: str) -> tuple[Metric, ...]:
         Metric("tail", "CVaR .25", "high", evaluated("cvar_25", name)),
         Metric("ends", "crashes per 1000 episodes", "low", evaluated("terminations_per_1000", name), 1),
     )
-
-
-def diagnostics(records: Records) -> list[Row]:
-    """What one needs to believe the table, per agent."""
-    rows: list[Row] = []
-    for agent in AGENTS:
-        record = records.found[agent.label]
-        row = {"agent": agent.label}
-        for kind in ("epistemic", "aleatory"):
-            row[f"{kind} penalty, first"] = _told(first_mean(record, f"metric/{kind}"))
-            row[f"{kind} penalty, last"] = _told(last_mean(record, f"metric/{kind}"))
-        clipped = [last_mean(record, f"metric/clip_{end}") for end in ("low", "high")]
-        row["clipped low, high"] = ", ".join(_told(part) for part in clipped)
-        for kind in ("additive", "neutral"):
-            share = record.arrays.get(f"choices/{kind}")
-            row[f"other choice if {kind}"] = "" if share is None else _told(float(np.mean(share)))
-        rows.append(row)
-    return rows
-
-
-def _told(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else ""
-
-
-def _draw_diagnostics(records: Records, drawing: Figure) -> None:
-    sentinels = (COMPOSITE, ADDITIVE, NEUTRAL)
-    grid = drawing.subplots(2, 2).ravel()
-    draw_bands(grid[0], records, "metric/epistemic", sentinels)
-    grid[0].set(title="epistemic penalty over training")
-    draw_bands(grid[1], records, "return_curve", (COMPOSITE, *RIVALS))
-    grid[1].set(title="return of training episodes")
-    shown: Sequence[str] = (*sentinels, "CDQN", BRAKE)
-    for axes, kind in zip(grid[2:], ("lane", "speed"), strict=True):
-        shares = {
-            label: np.asarray(records.found[label].arrays[f"eval/{FROZEN}/{kind}"])
-            for label in shown
-            if f"eval/{FROZEN}/{kind}" in records.found[label].arrays
-        }
-        if shares:
-            driven = np.flatnonzero(sum(share.mean(axis=0) for share in shares.values()) > 1e-3)
-            bins = range(int(driven[0]), int(driven[-1]) + 1)
-            draw_shares(axes, {label: share[:, bins] for label, share in shares.items()}, [str(one) for one in bins])
-        axes.set(title=f"{kind} of the frozen policy", xlabel={"lane": "0 is left-most", "speed": "m/s"}[kind])
-    grid[1].legend(fontsize=8)
-    grid[2].legend(fontsize=8)

@@ -40,6 +40,21 @@ def twenty(records: Records, contenders: Sequence[Contender], metrics: Sequence[
     return [Section("As many runs as the paper", words, overview(records.first(PRINTED_RUNS), contenders, metrics))]
 
 
+def robust(records: Records, contenders: Sequence[Contender], metrics: Sequence[Metric]) -> Section:
+    """What a few bad or good runs cannot change, and what the bad ones are like."""
+    rows: list[Row] = []
+    told = {metric.name: summaries(records, metric) for metric in metrics}
+    for contender in contenders:
+        row = {"agent": contender.label}
+        for metric in metrics:
+            one = told[metric.name][contender.label]
+            row[f"{metric.title}: IQM"] = f"{one.iqm:.{metric.digits}f}"
+            row[f"{metric.title}: worst quarter"] = f"{one.worst_quarter:.{metric.digits}f}"
+        rows.append(row)
+    words = "Interquartile means over the runs, and means over their worst quarter."
+    return Section("Middle and worst runs", words, rows)
+
+
 def about(records: Records) -> list[Row]:
     """Where every cell was computed, with what, and how many seconds it took for all its runs together."""
     return [{"agent": label, **_circumstances(record)} for label, record in records.found.items()]
