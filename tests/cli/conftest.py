@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from sentinel_rl.cli import main
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -45,5 +47,19 @@ def sentinel(tmp_path):
             check=False,
             **options,
         )
+
+    return call
+
+
+@pytest.fixture
+def run(capsys, monkeypatch):
+    """Call ``sentinel`` here, returning exit code, output and complaints."""
+    monkeypatch.setenv("COLUMNS", "200")
+
+    def call(*arguments):
+        with pytest.raises(SystemExit) as ended:
+            main([str(argument) for argument in arguments])
+        printed = capsys.readouterr()
+        return ended.value.code, printed.out, printed.err
 
     return call

@@ -4,7 +4,6 @@ import json
 
 import pytest
 
-from sentinel_rl.cli import main
 from sentinel_rl.learner import LEARNERS
 
 SMALL = ("hidden=4", "samples=8", "batch=8", "capacity=64", "learn_every=20", "warmup=10")
@@ -15,20 +14,6 @@ SETTINGS = {
     "uadqn": (*SMALL, "quantiles=5"),
     "random": ("action=1", "learn_every=20"),
 }
-
-
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Call ``sentinel`` here, returning exit code, output and complaints."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return ended.value.code, printed.out, printed.err
-
-    return call
 
 
 # The agents share all of the path; the slow ones are run with the long tests.

@@ -16,20 +16,6 @@ SMALL = ("--k", "2", "--set", "hidden=8", "--set", "capacity=600", "--set", "sam
 POLE = ("--env", "CartPole-v1", *SMALL, "--save-every", "200")
 
 
-@pytest.fixture
-def run(capsys, monkeypatch):
-    """Call ``sentinel`` here, returning exit code, output and complaints."""
-    monkeypatch.setenv("COLUMNS", "200")
-
-    def call(*arguments):
-        with pytest.raises(SystemExit) as ended:
-            main([str(argument) for argument in arguments])
-        printed = capsys.readouterr()
-        return ended.value.code, printed.out, printed.err
-
-    return call
-
-
 @pytest.fixture(scope="module")
 def trained(tmp_path_factory):
     """A finished run of two seeds."""
