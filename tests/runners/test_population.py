@@ -2,6 +2,8 @@
 
 import dataclasses
 import functools
+import subprocess
+import sys
 
 import jax
 import numpy as np
@@ -110,3 +112,23 @@ def test_asking_for_all_cores_too_late_is_ignored():
     before = jax.local_devices()
     use_all_cores()
     assert jax.local_devices() == before
+
+
+def test_one_run_is_taken_from_many_devices_without_a_program_that_spans_them():
+    """Such programs wait for each other's parts, and with two threads two of them wait for ever."""
+    program = """
+import os, jax, jax.numpy as jnp, numpy as np
+jax.config.update("jax_num_cpu_devices", 2)
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+from sentinel_rl.runners.population import take_run
+place = NamedSharding(Mesh(np.asarray(jax.devices()), ("runs",)), PartitionSpec("runs"))
+runs = {"x": jnp.arange(8.0).reshape(4, 2), "key": jax.random.split(jax.random.key(0), 4)}
+spread = jax.tree.map(lambda leaf: jax.device_put(leaf, place), runs)
+for i in range(4):
+    one = take_run(spread, i)
+    assert len(one["x"].sharding.device_set) == len(one["key"].sharding.device_set) == 1
+    assert np.array_equal(one["x"], runs["x"][i])
+    assert np.array_equal(jax.random.key_data(one["key"]), jax.random.key_data(runs["key"][i]))
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -109,6 +109,27 @@ def _advance(
     return advanced
 
 
+def take_run(runs: Any, index: int) -> Any:
+    """One run out of a group that is stacked on the leading axis, wherever it is.
+
+    From several devices it is copied through the host. To index an array over devices would be a program on all of them
+    that waits for its parts: with as few threads as cores, two such programs can wait for each other for ever.
+    """
+    return jax.tree.map(lambda leaf: _take(leaf, index), runs)
+
+
+def _take(leaf: Any, index: int) -> Any:
+    if not isinstance(leaf, jax.Array) or len(leaf.sharding.device_set) == 1:
+        return leaf[index]
+    if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key):
+        return jax.random.wrap_key_data(_take(jax.random.key_data(leaf), index), impl=jax.random.key_impl(leaf))
+    for shard in leaf.addressable_shards:
+        first = shard.index[0].start or 0
+        if first <= index < first + shard.data.shape[0]:
+            return jnp.asarray(np.asarray(shard.data)[index - first])
+    raise IndexError(f"there is no run {index} on this machine")
+
+
 def sharded(one: Any, mesh: Mesh, shared: int = 0) -> Any:
     """Map a function of one run over a group, devices side by side; the last `shared` arguments go to all."""
     split, whole = PartitionSpec("runs"), PartitionSpec()

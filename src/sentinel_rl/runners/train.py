@@ -18,7 +18,7 @@ from sentinel_rl.runners.chunks import chunked
 from sentinel_rl.runners.episodes import EpisodeLog, monitor_file, read_episodes
 from sentinel_rl.runners.folder import RunFolder
 from sentinel_rl.runners.fused import RunState
-from sentinel_rl.runners.population import Fleet, Population
+from sentinel_rl.runners.population import Fleet, Population, take_run
 from sentinel_rl.runners.schedule import Plan, Segments
 from sentinel_rl.runners.signals import Stopper
 from sentinel_rl.runners.trim import filled_part, padded_like
@@ -141,7 +141,8 @@ class Training:
 
     def form(self) -> dict[str, Any]:
         """The form of `tree` with replays of full size, without its numbers: what a checkpoint is compared with."""
-        runs = jax.eval_shape(lambda groups: _unstacked(groups, len(self.seeds)), [group.runs for group in self.groups])
+        groups = [group.runs for group in self.groups for _ in range(group.runs.obs.shape[0])]
+        runs = [jax.tree.map(_one_of, group) for group in groups[: len(self.seeds)]]
         return {"runs": runs, "partial": np.zeros((len(self.seeds), 3))}
 
     def restore(self, tree: Mapping[str, Any], t: int) -> None:
@@ -161,6 +162,11 @@ class Training:
                 self.failures[run] = f"seed {self.seeds[run]} had failed before step {t}"
 
 
+def _one_of(leaf: jax.Array) -> jax.ShapeDtypeStruct:
+    """The form of one run's part of a stacked array."""
+    return jax.ShapeDtypeStruct(leaf.shape[1:], leaf.dtype)
+
+
 def _on_host(leaf: Any) -> Any:
     """A copy in NumPy, which is cut without compiling anything; keys stay where they are."""
     return leaf if jnp.issubdtype(leaf.dtype, jax.dtypes.prng_key) else np.array(leaf)
@@ -168,7 +174,7 @@ def _on_host(leaf: Any) -> Any:
 
 def _unstacked(groups: list[RunState], count: int) -> list[RunState]:
     """The runs of groups one by one, without those that only fill up the last group."""
-    runs = [jax.tree.map(lambda leaf, i=i: leaf[i], group) for group in groups for i in range(group.obs.shape[0])]
+    runs = [take_run(group, i) for group in groups for i in range(group.obs.shape[0])]
     return runs[:count]
 
 

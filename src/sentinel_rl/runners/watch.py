@@ -17,6 +17,7 @@ from sentinel_rl.agents.agent import Accountable
 from sentinel_rl.runners.atomic import make_folder
 from sentinel_rl.runners.episodes import MONITOR, EpisodeLog
 from sentinel_rl.runners.logger import Logger, record_training
+from sentinel_rl.runners.population import take_run
 from sentinel_rl.runners.support_doctor import SupportDoctor
 from sentinel_rl.runners.train import Progress
 
@@ -139,6 +140,6 @@ def state_of(groups: Any, run: int) -> Any:
     for group in groups:
         size = group.runs.obs.shape[0]
         if run < size:
-            return jax.tree.map(lambda leaf, i=run: leaf[i], group.runs.agent)
+            return take_run(group.runs.agent, run)
         run -= size
     raise IndexError(f"there is no run {run}")
