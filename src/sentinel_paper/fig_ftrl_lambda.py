@@ -9,14 +9,14 @@ from sentinel_paper.curves import draw_bands
 from sentinel_paper.metrics import FALLS, TAIL, VALUE, comparisons, numbers, overview, summaries
 from sentinel_paper.output import Page, Section
 from sentinel_paper.progress import GridReport
-from sentinel_paper.settings import CARTPOLE
+from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
 from sentinel_paper.trained import Contender, Means, Records, Settings
 from sentinel_paper.trained_page import about, robust, twenty, write
 from sentinel_rl.cli import figures
 
 NAME = "fig-ftrl-lambda"
 LAMBDAS = {"0.01": 0.01, "0.1": 0.1, "1": 1.0, "ln 100": math.log(100)}
-RISKS = {"CVaR o CVaR": "cvar:0.25", "risk-neutral": "expectation"}
+RISKS = {"CVaR o CVaR": "cvar:0.25", "risk-neutral": NEUTRAL_RISK}
 
 
 def label(risk: str, lam: str) -> str:

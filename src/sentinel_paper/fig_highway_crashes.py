@@ -41,9 +41,14 @@ class Records:
 
 
 def run(settings: Settings, report: GridReport, means: Means) -> Records:
-    """Train all agents for the steps of the table, whose cells these are, and fewer runs for ten times as many."""
+    """Train all agents for the steps of the table, whose cells these are, and fewer runs for ten times as many.
+
+    Quickly, both horizons are the same: another one would be compiled anew.
+    """
     short = trained.run(HIGHWAY, AGENTS, settings, report, means, evaluations(settings))
-    long = dataclasses.replace(settings, runs=min(settings.runs, LONG_RUNS), steps=LONGER * settings.steps)
+    long = dataclasses.replace(
+        settings, runs=min(settings.runs, LONG_RUNS), steps=settings.steps * (1 if settings.quick else LONGER)
+    )
     return Records(short, trained.run(HIGHWAY, AGENTS, long, report, means))
 
 

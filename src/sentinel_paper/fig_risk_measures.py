@@ -8,7 +8,7 @@ from sentinel_paper.curves import draw_bands
 from sentinel_paper.metrics import FALLS, TAIL, VALUE, comparisons, numbers, overview, summaries
 from sentinel_paper.output import Page, Section
 from sentinel_paper.progress import GridReport
-from sentinel_paper.settings import CARTPOLE
+from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
 from sentinel_paper.trained import Contender, Means, Records, Settings
 from sentinel_paper.trained_page import about, draw_dots, robust, twenty, write
 from sentinel_rl.cli import figures
@@ -26,7 +26,7 @@ CONTENDERS = (
         Contender(label, "sentinel", {"epistemic": outer, "aleatory": inner})
         for label, (outer, inner) in _MEASURES.items()
     ),
-    Contender("risk-neutral", "sentinel", {"epistemic": "expectation", "aleatory": "expectation"}),
+    Contender("risk-neutral", "sentinel", {"epistemic": NEUTRAL_RISK, "aleatory": NEUTRAL_RISK}),
 )
 METRICS = (FALLS, VALUE, TAIL)
 COMPARABLE = 0.2

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from sentinel_paper.settings import Options
+from sentinel_paper.settings import NEUTRAL_RISK, Options
 from sentinel_paper.trained import Contender, Settings
 from sentinel_rl.study.cell import Evaluation
 
@@ -25,14 +25,14 @@ AGENTS = (
     _row("CDQN", "cdqn", (25.96, 0.51), (19.50, 1.44), (839.53, 150.20)),
     _row(
         *(NEUTRAL, "sentinel", (26.56, 0.32), (20.88, 1.25), (617.11, 100.15)),
-        epistemic="expectation",
-        aleatory="expectation",
+        epistemic=NEUTRAL_RISK,
+        aleatory=NEUTRAL_RISK,
     ),
     _row("VDQN-CVaR", "vdqn-cvar", (24.39, 0.50), (16.64, 1.25), (871.33, 171.23)),
     _row("UA-DQN", "uadqn", (24.46, 0.29), (16.9, 0.44), (1060.65, 13.94)),
     _row(
         *(ADDITIVE, "sentinel", (26.82, 0.42), (21.54, 1.40), (645.55, 127.59)),
-        epistemic="expectation",
+        epistemic=NEUTRAL_RISK,
         aleatory="cvar:0.25",
     ),
     _row(

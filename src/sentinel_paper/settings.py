@@ -15,6 +15,8 @@ from sentinel_rl.runners.course import COURSE_OPTIONS
 Options = Mapping[str, Any]
 GAMMA = 0.99
 CARTPOLE_LIMIT = 200
+# The expectation, written as the CVaR it is: agents that differ in numbers only share a compiled program.
+NEUTRAL_RISK = "cvar:1"
 
 
 @dataclasses.dataclass(frozen=True)

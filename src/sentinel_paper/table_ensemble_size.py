@@ -10,13 +10,13 @@ from sentinel_paper.curves import draw_bands
 from sentinel_paper.metrics import FALLS, TAIL, TRAINING_VALUE, VALUE, comparisons, numbers, overview, summaries
 from sentinel_paper.output import Page, Row, Section
 from sentinel_paper.progress import GridReport
-from sentinel_paper.settings import CARTPOLE
+from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
 from sentinel_paper.trained import Contender, Means, Records, Settings
 from sentinel_paper.trained_page import about, draw_dots, robust, seconds, twenty, write
 from sentinel_rl.cli import figures
 
 NAME = "table-ensemble-size"
-NEUTRAL = {"epistemic": "expectation", "aleatory": "expectation"}
+NEUTRAL = {"epistemic": NEUTRAL_RISK, "aleatory": NEUTRAL_RISK}
 # As printed: falls and seconds of one run, means and standard errors over 20 runs.
 PRINTED = {
     1: ((5332.4, 404.86), (469.8, 14.2)),

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 
+import jax
 import numpy as np
 import pytest
 import typer
@@ -11,6 +12,7 @@ from typer.testing import CliRunner
 from sentinel_paper import (
     fig_ftrl_lambda,
     fig_highway_crashes,
+    fig_risk_measures,
     table_compute,
     table_ensemble_size,
     table_highway,
@@ -20,6 +22,7 @@ from sentinel_paper.claims import Verdict
 from sentinel_paper.cli import reproduce
 from sentinel_paper.settings import CARTPOLE, HIGHWAY
 from sentinel_paper.trained import FIRST_SEED, Contender, Means, Settings
+from sentinel_rl.envs.registry import make_env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.study import Store
 from tests.paper import fakes
@@ -111,3 +114,23 @@ def test_a_tiny_grid_is_trained_and_kept(tmp_path):
     assert heard > 0
     assert len(told) == heard
     assert again.found["random"].about == found.found["random"].about
+
+
+def test_risk_neutral_agents_share_their_program_with_the_others():
+    """They are written as CVaR 1: the same kind of agent with another number, and the same cell wherever it stands."""
+    cells = {
+        one.label: trained.cell(HIGHWAY, one, Settings()) for one in table_highway.AGENTS if one.agent == "sentinel"
+    }
+    env = make_env(HIGHWAY.env)
+    kinds = {str(jax.tree.structure(cell.make_agent(env))) for cell in cells.values()}
+    assert len(cells) == 3
+    assert len(kinds) == 1
+    size, lam, pair = (
+        next(one for one in recipe.CONTENDERS if one.label == label)
+        for recipe, label in (
+            (table_ensemble_size, "K = 4"),
+            (fig_ftrl_lambda, "risk-neutral, λ = 1"),
+            (fig_risk_measures, "risk-neutral"),
+        )
+    )
+    assert len({trained.cell(CARTPOLE, one, Settings()).id for one in (size, lam, pair)}) == 1
