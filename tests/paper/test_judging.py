@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sentinel_paper import judging
+from sentinel_paper import fig_toy_wasserstein, judging
 from sentinel_paper.claims import Claim, Verdict
 from sentinel_paper.metrics import CRASHES, Metric, comparisons, first_mean, last_mean, overview, runs
 from sentinel_paper.settings import HIGHWAY
@@ -115,3 +115,15 @@ def test_the_first_runs_are_a_part_of_all():
     np.testing.assert_array_equal(some.found["ours"].arrays["terminations"], 10 + NOISE[0, :7])
     assert len(some.found["ours"].arrays["steps"]) == 3
     assert dataclasses.replace(some.settings, runs=20) == Settings()
+
+
+def test_the_toys_laws_are_judged_by_their_distances(records_of):
+    found = {
+        finding.setting: finding.verdict for finding in fig_toy_wasserstein.findings(records_of("fig-toy-wasserstein"))
+    }
+    assert found == {
+        "SENTINEL-4": Verdict.HOLDS,
+        "VDQN, noise 0.1": Verdict.FAILS,
+        "VDQN, noise 0.4": Verdict.HOLDS,
+        "VDQN, noise 0.1, 10 transitions": Verdict.FAILS,
+    }
