@@ -51,7 +51,7 @@ def untyped():
 
 
 # Where numbers are compared with others to many digits, they are those that users get.
-OPTIMISED = ("tests/agents", "tests/envs", "tests/returns", "tests/risk", "tests/probes")
+OPTIMISED = ("tests/envs/highway", "tests/returns", "tests/risk")
 
 
 @pytest.fixture(autouse=True, scope="module")

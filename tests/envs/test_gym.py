@@ -8,8 +8,8 @@ from gymnasium.error import InvalidAction, ResetNeeded, UnsupportedMode
 from gymnasium.utils.env_checker import check_env
 
 from sentinel_rl.envs import CartPole, GymEnv, Toy
-from sentinel_rl.envs.registry import WORLDS
 from tests.envs.recorder import balance, record
+from tests.envs.worlds import NAMES
 
 # Gymnasium says so of its own CartPole too.
 pytestmark = [
@@ -29,12 +29,12 @@ def trace(env: gymnasium.Env, seed: int, steps: int = 60) -> list[tuple]:
     return rows
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_gymnasiums_checker_passes(name: str):
     check_env(gymnasium.make(name).unwrapped)
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_a_seed_determines_everything(name: str):
     first, second = gymnasium.make(name), gymnasium.make(name)
     assert trace(first, 5) == trace(second, 5) == trace(first, 5)

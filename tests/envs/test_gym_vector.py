@@ -7,7 +7,7 @@ from gymnasium.error import InvalidAction, ResetNeeded
 from gymnasium.vector import AutoresetMode
 
 from sentinel_rl.envs import CartPole, GymVectorEnv, Toy, _batch
-from sentinel_rl.envs.registry import WORLDS
+from tests.envs.worlds import NAMES
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*-v0 is out of date:DeprecationWarning")
 
@@ -63,7 +63,7 @@ def test_toy_batch_equals_singles():
             np.testing.assert_allclose(mine, other, rtol=1e-6) if not isinstance(mine, dict) else None
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_shapes_types_and_metadata(name: str):
     envs = gymnasium.make_vec(name, num_envs=N)
     size = envs.unwrapped.env.spec.obs_size

@@ -1,0 +1,9 @@
+"""The environments that Gymnasium's faces are tested with."""
+
+import pytest
+
+from sentinel_rl.envs.registry import WORLDS
+
+# The other highways are the same code with other numbers, and take long to compile.
+_LONG = ("sentinel/highway-v0", "sentinel/highway-fast-v0")
+NAMES = [pytest.param(name, marks=pytest.mark.slow if name in _LONG else ()) for name in WORLDS]
