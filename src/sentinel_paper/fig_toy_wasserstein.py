@@ -145,6 +145,7 @@ def render(records: Records, out: Path) -> list[Path]:
         axes.axhline(records.settings.toy().floor, color=figures.BLACK, linewidth=1, linestyle=":")
         axes.set(xlabel="transitions", ylabel="Wasserstein-1 distance", yscale="log")
         axes.set_xscale("symlog", linthresh=200)
+        axes.set_xlim(left=0)
         axes.legend(fontsize=9)
         return publish(page, drawing, [row._asdict() for row in records.distances], out)
 
