@@ -37,12 +37,6 @@ class Keeper(eqx.Module):
     def learn(self, state: Replay, update: jax.Array, key: jax.Array) -> tuple[Replay, dict[str, jax.Array]]:
         return state, {"update": update.astype(jnp.float32)}
 
-    def greedy(self, state: Replay, obs: jax.Array, key: jax.Array) -> jax.Array:
-        return jnp.zeros((), jnp.int32)
-
-    def account(self, state: Replay, obs: jax.Array) -> Any:
-        raise NotImplementedError
-
 
 class Scripted(gymnasium.Env):
     """Episodes of three steps, with something wrong in one place."""

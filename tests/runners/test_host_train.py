@@ -3,7 +3,8 @@
 import gymnasium
 import pytest
 
-from sentinel_rl.errors import Stopped, UsageError
+from sentinel_rl.errors import SentinelWarning, Stopped, StorageError, UsageError
+from sentinel_rl.runners import checkpoint
 from sentinel_rl.runners.episodes import EpisodeLog
 from sentinel_rl.runners.folder import RunFolder, open_run
 from sentinel_rl.runners.host import HostRun
@@ -76,3 +77,17 @@ def test_where_nothing_was_saved_it_begins(tmp_path):
 def test_other_worlds_are_not_saved(tmp_path):
     with open_run(tmp_path, {"seeds": [3]}) as folder, pytest.raises(UsageError, match="one Gymnasium environment"):
         HostKeeper(folder, 3).resume(HostRun(AGENT, JaxWorld(ENV), PLAN, seed=3), EpisodeLog())
+
+
+def test_a_full_disk_is_borne_with_and_not_called_saved(tmp_path, monkeypatch):
+    def full(*args: object, **kwargs: object) -> None:
+        raise StorageError("no room")
+
+    monkeypatch.setattr(checkpoint, "save", full)
+    with open_run(tmp_path, {"seeds": [3]}) as folder:
+        run, log, keeper = begin(), EpisodeLog(), HostKeeper(folder, 3, stopper=Stopper(active=True))
+        with pytest.warns(SentinelWarning, match="1 of 3 in a row failed"):
+            keeper.save(run, log)
+        keeper.stopper.requested = True
+        with pytest.raises(StorageError, match="no room"):
+            train_on_host(run, log, keeper=keeper)

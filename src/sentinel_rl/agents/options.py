@@ -97,8 +97,8 @@ def make_support(
         raise UsageError(
             f"the range of returns of {spec.name} is not known: give v_min and v_max, or the reward_range of a step"
         )
-    low = v_min if v_min is not None else needed[0]  # type: ignore[index]
-    high = v_max if v_max is not None else needed[1]  # type: ignore[index]
+    derived = needed or (0.0, 0.0)  # where nothing is known, both ends are given
+    low, high = derived[0] if v_min is None else v_min, derived[1] if v_max is None else v_max
     if time_limit == "bootstrap" and needed is not None and (low > needed[0] + 1e-6 or high < needed[1] - 1e-6):
         raise UsageError(
             f"the support [{low:g}, {high:g}] cannot hold the returns of {spec.name} with time_limit='bootstrap': "

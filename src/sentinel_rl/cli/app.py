@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
         again = shlex.join(["sentinel", *(argument for argument in given if argument != "--overwrite")])
         note(f"{stop}\nresume with: {again}")
         sys.exit(stop.exit_code)
-    except Exception as error:
+    except Exception as error:  # the last one to see it: users get a message and an exit code, never a traceback
         if debug:
             traceback.print_exc()
         expected = isinstance(error, OSError | ValueError | SentinelError)

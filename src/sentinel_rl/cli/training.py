@@ -114,10 +114,10 @@ def _host(agent: Learner, folder: RunFolder, stopper: Stopper, habits: Habits) -
         try:
             _host_seed(agent, folder, seed, HostKeeper(folder, seed, habits.save_every, stopper), logs[-1], habits)
         except NumericalError as error:
-            if len(folder.configuration["seeds"]) == 1:
+            failures[seed] = str(error)
+            if len(failures) == len(folder.configuration["seeds"]):
                 raise
             note(f"{error}; the other seeds go on")
-            failures[seed] = str(error)
     return logs, failures
 
 

@@ -158,6 +158,14 @@ class Saver:
     def __init__(self, parent: Path, patience: int = 3):
         self.parent, self.patience, self.failures = parent, patience, 0
 
+    def write_beside(self, write: Callable[[], None]) -> None:
+        """Write something that goes with the next checkpoint; what fails is tried again with the one after it."""
+        try:
+            write()
+        except StorageError:
+            if self.failures + 1 >= self.patience:
+                raise
+
     def save(self, step: int, tree: Any, about: Mapping[str, Any] | None = None) -> Path | None:
         """Save as the function `save` does; None, with a warning, when it failed and will be tried again."""
         try:

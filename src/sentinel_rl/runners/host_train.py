@@ -81,16 +81,18 @@ class HostKeeper:
         self._asked += stop
         done = run.t == run.plan.steps
         if ended and (stop or run.t - self._saved >= self.save_every) and not done:
+            if stop:
+                self.saver.patience = 1  # there is no next time
             self.save(run, log)
         if stop and not done and (ended or self._asked > _LONGEST_WAIT):
             done_so_far = f"{run.t} of {run.plan.steps} steps of seed {self.seed}"
             raise Stopped(f"stopped after {done_so_far}, {self._saved} of them saved")
 
     def save(self, run: HostRun, log: EpisodeLog) -> None:
-        """Save the episodes, then the run."""
-        log.save(self.monitor, run.world.spec.name)
-        self.saver.save(run.t, filled_part(_tree(run), run.t), {"seed": self.seed})
-        self._saved = run.t
+        """Save the episodes, then the run; on a full disk it is tried again next time, as `Saver` does."""
+        self.saver.write_beside(lambda: log.save(self.monitor, run.world.spec.name))
+        if self.saver.save(run.t, filled_part(_tree(run), run.t), {"seed": self.seed}) is not None:
+            self._saved = run.t
 
 
 def train_on_host(

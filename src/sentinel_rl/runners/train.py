@@ -12,7 +12,7 @@ import numpy as np
 
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.envs.spec import Env
-from sentinel_rl.errors import NumericalError, SentinelWarning, Stopped, StorageError
+from sentinel_rl.errors import NumericalError, SentinelWarning, Stopped
 from sentinel_rl.runners.checkpoint import Saver, latest, load
 from sentinel_rl.runners.chunks import chunked
 from sentinel_rl.runners.episodes import EpisodeLog, monitor_file, read_episodes
@@ -218,12 +218,12 @@ def load_into(training: Training, checkpoint: Path) -> None:
 
 def _save(training: Training, folder: RunFolder, saver: Saver) -> None:
     """Save the episodes, then the checkpoint: on a full disk both are tried again next time, as `Saver` does."""
-    try:
+
+    def episodes() -> None:
         for seed, log in zip(training.seeds, training.logs, strict=True):
             log.save(monitor_file(folder.path, seed), training.fleet.env.spec.name)
-    except StorageError:
-        if saver.failures + 1 >= saver.patience:
-            raise
+
+    saver.write_beside(episodes)
     saver.save(training.t, training.tree(), {"seeds": training.seeds})
 
 

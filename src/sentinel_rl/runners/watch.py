@@ -80,8 +80,8 @@ class Reports:
         self, agent: Accountable, env_name: str, seeds: Sequence[int], logs: Sequence[EpisodeLog]
     ) -> Iterator[list[Watch]]:
         """Watch runs of an agent, one per seed, and write their episodes down however it ends."""
-        support = getattr(agent, "support", None)
-        doctor = None if support is None else SupportDoctor(support, float(agent.gamma), self.strict_support)  # type: ignore[attr-defined]
+        support, gamma = (getattr(agent, name, None) for name in ("support", "gamma"))
+        doctor = None if support is None or gamma is None else SupportDoctor(support, float(gamma), self.strict_support)
         folder = None if self.monitor_dir is None else make_folder(Path(self.monitor_dir))
         loggers = [Logger(event_folder(self.tensorboard_log, seed, self.label), self.verbose > 0) for seed in seeds]
         try:

@@ -8,6 +8,7 @@ import importlib
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 
 from sentinel_rl.errors import PartialFailure, Stopped, StorageError, UsageError
 from sentinel_rl.runners.population import use_all_cores
@@ -107,7 +108,7 @@ def compute_here(cells: Sequence[Cell], store: Store, meter: Meter, stopper: Sto
             raise Stopped(f"stopped after {number} of {len(cells)} cells: run the same again to go on")
         if cell not in store:  # another process may have been faster
             try:
-                store.put(run_cell(cell, lambda t, cell=cell: meter.step(cell, t), stopper))  # type: ignore[misc]
+                store.put(run_cell(cell, partial(meter.step, cell), stopper))
             except (Stopped, StorageError):
                 raise
             except Exception as error:  # whatever an agent or environment provokes: the other cells go on

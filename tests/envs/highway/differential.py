@@ -1,7 +1,7 @@
 """The long comparison with highway-env: thousands of episodes, decision by decision, in float64.
 
-    python -m tests.envs.highway.differential --episodes 2000 --keep /tmp/highway        # about an hour
-    python -m tests.envs.highway.differential --episodes 2000 --keep /tmp/highway        # again: seconds
+    python -m tests.envs.highway.differential --episodes 2000 --keep recorded        # about an hour
+    python -m tests.envs.highway.differential --episodes 2000 --keep recorded        # again: seconds
 
 The original plays at twenty decisions a second; with --keep its episodes are written to that folder, and found there
 the next time. Prints a table, and every episode that differs by more than 1e-8 with what differs.
