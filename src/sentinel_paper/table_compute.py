@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sentinel_paper import trained
 from sentinel_paper.claims import Claim, Finding, Verdict
-from sentinel_paper.highway_agents import AGENTS, COMPOSITE, evaluations
+from sentinel_paper.highway_agents import AGENTS, COMPOSITE
 from sentinel_paper.output import Page, Row, publish
 from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import HIGHWAY
@@ -28,7 +28,7 @@ PAPER = (
 
 @dataclasses.dataclass(frozen=True)
 class Records:
-    """The records of all runs at once, which are those of the table, and of one run alone."""
+    """The records of all runs of an agent at once, and of one run alone."""
 
     many: trained.Records
     single: trained.Records
@@ -41,9 +41,9 @@ class Records:
 
 def run(settings: Settings, report: GridReport, means: Means) -> Records:
     """Train the agents: all runs at once, and one alone."""
-    shifts = evaluations(settings)
-    many = trained.run(HIGHWAY, CONTENDERS, settings, report, means, shifts)
-    return Records(many, trained.run(HIGHWAY, CONTENDERS, settings, report, means, seeds=settings.seeds[:1]))
+    many = trained.run(HIGHWAY, CONTENDERS, settings, report, means, apart=True)
+    single = trained.run(HIGHWAY, CONTENDERS, settings, report, means, seeds=settings.seeds[:1], apart=True)
+    return Records(many, single)
 
 
 def findings(records: Records) -> list[Finding]:

@@ -43,7 +43,7 @@ PAPER = (
 
 def run(settings: Settings, report: GridReport, means: Means) -> Records:
     """Train all sizes."""
-    return trained.run(CARTPOLE, CONTENDERS, settings, report, means)
+    return trained.run(CARTPOLE, CONTENDERS, settings, report, means, apart=True)
 
 
 def findings(records: Records) -> list[Finding]:

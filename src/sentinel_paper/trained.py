@@ -147,15 +147,26 @@ def run(
     means: Means,
     evaluations: Sequence[Evaluation] = (),
     seeds: Sequence[int] | None = None,
+    apart: bool = False,
 ) -> Records:
-    """Compute the cells that are missing, and return the records of all; `seeds` are those of the settings if None.
+    """Compute the cells that are missing, and return the records of all.
+
+    Args:
+        task: environment and constants.
+        contenders: one cell each.
+        settings: sizes and preset.
+        report: is told the progress.
+        means: engine and store.
+        evaluations: of the frozen policies, besides that in the task itself.
+        seeds: those of the settings if None.
+        apart: train every contender by itself, to measure its seconds.
 
     Raises:
         Unfinished: when another shard still has cells to compute.
     """
     wanted = [cell(task, contender, settings, evaluations, seeds) for contender in contenders]
     store = Store(means.store)
-    run_grid(wanted, store, means.engine, means.address, means.shard, report)
+    run_grid(wanted, store, means.engine, means.address, means.shard, report, apart)
     found = {one.label: store.get(one) for one in wanted}
     done = {label: record for label, record in found.items() if record is not None}
     if len(done) < len(found):

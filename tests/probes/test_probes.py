@@ -10,9 +10,9 @@ import pytest
 
 from sentinel_rl.agents.agent import Accountable
 from sentinel_rl.agents.catalog import make_agent
-from sentinel_rl.runners.fused import run_chunk, start
 from sentinel_rl.runners.schedule import Every, Plan, segments
 from tests.probes import environments as worlds
+from tests.runners.pole import run_alone, start
 
 GAMMA = 0.5
 PLAN = Plan(steps=1_600, learn=Every(4), warmup=40, epsilon_end=0.3)
@@ -54,7 +54,7 @@ def trained(name: str) -> tuple[np.ndarray, np.ndarray]:
     agent = make_agent(name, worlds.CHOICE.spec, **AGENTS[name], **SHARED)
 
     def run(world: worlds.Probe, key: jax.Array) -> tuple[jax.Array, jax.Array]:
-        run, trace, _ = run_chunk(agent, world, PLAN, start(agent, world, key), segments(PLAN, 0), PLAN.steps)
+        run, trace, _ = run_alone(agent, world, PLAN, start(agent, world, key), segments(PLAN, 0), PLAN.steps)
         seen = jax.vmap(lambda obs: means(agent, run.agent, obs))(jnp.array([[-1.0], [1.0]]))
         return seen, trace.reward
 

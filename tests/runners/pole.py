@@ -4,6 +4,7 @@ import functools
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 import numpy as np
 
 from sentinel_rl.agents.agent import Agent
@@ -11,7 +12,7 @@ from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.returns import Support
 from sentinel_rl.risk import Expectation
-from sentinel_rl.runners.fused import RunState, run_chunk, start
+from sentinel_rl.runners.fused import Population, RunState, run_chunk, start_agent, start_world
 from sentinel_rl.runners.schedule import Every, Plan, Segments, segments
 
 ENV = CartPole()
@@ -29,12 +30,25 @@ AGENT = SentinelAgent(
 PLAN = Plan(steps=80, learn=Every(20), warmup=20, epsilon_fraction=0.5)
 PARTS = segments(PLAN, 0)
 
+
+def start(agent: Agent, env: Any, seed_key: jax.Array) -> RunState:
+    """One run at its beginning."""
+    return RunState(start_agent(agent, env, seed_key), *start_world(env, seed_key))
+
+
+def run_alone(agent: Agent, env: Any, plan: Plan, run: RunState, parts: Segments, steps: int) -> Any:
+    """Advance one run by a chunk: its state, trace and metrics."""
+    one = Population(*jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (agent, run)))
+    ((after, trace, metrics),) = run_chunk([one], env, plan, parts, steps)
+    return jax.tree.map(lambda leaf: leaf[0], (after.runs, trace, metrics))
+
+
 begin = jax.jit(start)
 
 
 @functools.partial(jax.jit, static_argnames=("length", "steps"))
 def _advance(agent: Agent, run: RunState, times: Any, length: int | None, steps: int) -> Any:
-    return run_chunk(agent, ENV, PLAN, run, Segments(*times, length), steps)
+    return run_alone(agent, ENV, PLAN, run, Segments(*times, length), steps)
 
 
 def advance(run: RunState, parts: Segments = PARTS, agent: Agent = AGENT) -> Any:

@@ -12,7 +12,8 @@ import pytest
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.returns import Support
 from sentinel_rl.risk import CVaR, Expectation
-from sentinel_rl.runners.population import Fleet, Population, seed_keys, stack_agents, use_all_cores
+from sentinel_rl.runners.fused import Population
+from sentinel_rl.runners.population import Fleet, seed_keys, stack_agents, use_all_cores
 from tests.runners.pole import AGENT, ENV, PARTS, PLAN, advance, begin, bit_equal, leaves, whole_run
 
 
@@ -42,7 +43,7 @@ def crowd() -> tuple[list[Population], tuple]:
     agents = [with_lam(9.0), with_lam(1.0), with_lam(1.0), with_lam(1.0)]
     groups = fleet(Crowd).start(agents, [5, 1, 0, 7])
     kept = jax.tree.map(lambda leaf: leaf.copy(), groups)  # advancing gives up the old state
-    return kept, fleet(Crowd).advance(groups[0], PARTS, PLAN.steps)
+    return kept, fleet(Crowd).advance(groups[:1], PARTS, PLAN.steps)[0]
 
 
 def test_groups_are_filled_with_repetitions():
@@ -78,7 +79,7 @@ def test_the_numbers_of_an_agent_count():
 
 def test_a_fleet_on_one_core_does_what_the_runner_does():
     (group,) = fleet().start([AGENT], [0])
-    after, trace, metrics = fleet().advance(group, PARTS, PLAN.steps)
+    ((after, trace, metrics),) = fleet().advance([group], PARTS, PLAN.steps)
     run, expected, expected_metrics = whole_run(0)
     assert bit_equal(of_run(trace, 0), expected)
     assert bit_equal(of_run(after.runs, 0), run)

@@ -1,6 +1,6 @@
 """How good a trained policy is: whole episodes without exploration, and what their returns look like."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -10,14 +10,17 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, ArrayLike, Bool, Float, Int
 
-from sentinel_rl.envs.spec import Env
+from sentinel_rl.envs.spec import Env, TimeStep
 from sentinel_rl.errors import NumericalError, UsageError
 from sentinel_rl.risk import CVaR
+from sentinel_rl.runners.fused import cut, join
 
 # Where an environment knows no time limit.
 LIMIT = 10_000
 
-# Of the observation, the action chosen there, and the state of the environment after it.
+# The actions at observations ``[B, obs]``, drawn with keys ``[B]``.
+Choose = Callable[[Array, jax.Array], Int[Array, " B"]]
+# Of observations ``[B, obs]``, the actions chosen there and the states of the environment after them: ``[B, ...]``.
 Watch = Callable[[Array, Array, Any], Any]
 
 
@@ -49,43 +52,78 @@ class Summary(NamedTuple):
     terminations_per_1000: float
 
 
-def play(agent: Policy, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, limit: int) -> Episodes:
-    """Play one episode greedily, of at most `limit` steps."""
-    return play_watched(agent, state, env, key, gamma, limit, lambda obs, action, env_state: ())[0]
+class Player(NamedTuple):
+    """Who plays a number of episodes side by side, and what is told of every decision."""
+
+    episodes: int
+    choose: Choose
+    watch: Watch = lambda obs, action, env_state: ()
 
 
-def play_watched(
-    agent: Policy, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, limit: int, watch: Watch
-) -> tuple[Episodes, Any]:
-    """Play one episode greedily, and sum over its decisions what `watch` tells of each."""
-    reset_key, run_key = jax.random.split(key)
-    env_state, obs = env.reset(reset_key)
-    zero = jnp.zeros(())
-    played = Episodes(zero, zero, jnp.zeros((), jnp.int32), jnp.array(False))
+def play(
+    players: Sequence[Player], env: Env, keys: Sequence[jax.Array], gamma: ArrayLike, limit: int
+) -> tuple[list[Episodes], list[Any]]:
+    """Play episodes of at most `limit` steps side by side, the worlds of all players in one batch.
+
+    Args:
+        players: each chooses in its own episodes.
+        env: a JAX environment.
+        keys: by player, one for each of its episodes.
+        gamma: discount.
+        limit: of the steps.
+
+    Returns:
+        by player, its episodes and the sums over their decisions of what it tells of each, ``[episodes, ...]``.
+    """
+    sizes = [player.episodes for player in players]
+    reset_keys, run_keys = jnp.moveaxis(jax.vmap(jax.random.split)(join(keys)), 1, 0)
+    zero, count = jnp.zeros(sum(sizes)), jnp.zeros(sum(sizes), jnp.int32)
+    begun = Episodes(zero, zero, count, jnp.zeros(sum(sizes), bool))
+
+    def decide(worlds: Any, obs: Array, step: Array) -> tuple[Any, TimeStep, list[Any]]:
+        keys = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, step)))(run_keys)
+        own = cut((obs, keys[:, 0]), sizes)
+        action = join([player.choose(*seen) for player, seen in zip(players, own, strict=True)])
+        following, after = jax.vmap(env.step)(worlds, action, keys[:, 1])
+        parted = zip(players, cut((obs, action, following), sizes), strict=True)
+        return following, after, [player.watch(*seen) for player, seen in parted]
 
     def goes_on(carry: Any) -> Bool[Array, ""]:
-        *_, played, ended, _ = carry
-        return jnp.logical_and(~ended, played.length < limit)
+        *_, live, step = carry
+        return jnp.logical_and(jnp.any(live), step < limit)
 
-    def step(carry: Any) -> Any:
-        env_state, obs, played, _, seen = carry
-        act_key, step_key = jax.random.split(jax.random.fold_in(run_key, played.length))
-        action = agent.greedy(state, obs, act_key)
-        env_state, after = env.step(env_state, action, step_key)
-        discount = jnp.power(jnp.asarray(gamma, zero.dtype), played.length)
-        following = Episodes(
-            played.reward + after.reward,
-            played.discounted + discount * after.reward,
-            played.length + 1,
-            after.terminated,
+    def turn(carry: Any) -> Any:
+        worlds, obs, played, seen, live, step = carry
+        following, after, told = decide(worlds, obs, step)
+        discount = jnp.power(jnp.asarray(gamma, zero.dtype), step)
+        gained = jnp.where(live, after.reward, 0.0)
+        played = Episodes(
+            played.reward + gained,
+            played.discounted + discount * gained,
+            played.length + live,
+            jnp.where(live, after.terminated, played.terminated),
         )
-        seen = jax.tree.map(jnp.add, seen, watch(obs, action, env_state))
-        return env_state, after.obs, following, after.terminated | after.truncated, seen
+        seen = [_add(*parts) for parts in zip(seen, told, cut(live, sizes), strict=True)]
+        live_next = live & ~(after.terminated | after.truncated)
+        return following, after.obs, played, seen, live_next, step + 1
 
-    told = jax.eval_shape(lambda: watch(obs, agent.greedy(state, obs, run_key), env_state))
+    worlds, obs = jax.vmap(env.reset)(reset_keys)
+    first = jnp.zeros((), jnp.int32)
+    _, _, told = jax.eval_shape(decide, worlds, obs, first)
     nothing = jax.tree.map(lambda each: jnp.zeros(each.shape, each.dtype), told)
-    *_, played, _, seen = jax.lax.while_loop(goes_on, step, (env_state, obs, played, jnp.array(False), nothing))
-    return played, seen
+    *_, played, seen, _, _ = jax.lax.while_loop(
+        goes_on, turn, (worlds, obs, begun, nothing, jnp.ones(sum(sizes), bool), first)
+    )
+    return cut(played, sizes), seen
+
+
+def _add(sums: Any, told: Any, live: Bool[Array, " B"]) -> Any:
+    """Add what is told of the episodes that are not over."""
+
+    def add(total: Array, now: Array) -> Array:
+        return total + jnp.where(live.reshape(-1, *[1] * (now.ndim - 1)), now, 0)
+
+    return jax.tree.map(add, sums, told)
 
 
 @partial(jax.jit, static_argnames=("episodes", "limit"))
@@ -93,7 +131,9 @@ def _play_many(
     agent: Policy, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, episodes: int, limit: int
 ) -> Episodes:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(episodes))
-    return jax.vmap(lambda each: play(agent, state, env, each, gamma, limit))(keys)
+    choose = jax.vmap(lambda obs, key: agent.greedy(state, obs, key))
+    (played,), _ = play([Player(episodes, choose)], env, [keys], gamma, limit)
+    return played
 
 
 def evaluate(agent: Policy, state: Any, env: Env, episodes: int, seed: int = 0, gamma: ArrayLike = 0.99) -> Episodes:

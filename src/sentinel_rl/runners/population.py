@@ -5,11 +5,10 @@ way a group of runs is one compiled call, sharded over the devices, and a run's 
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -17,8 +16,21 @@ from jax.sharding import Mesh, PartitionSpec
 
 from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.spec import Env
-from sentinel_rl.runners.fused import RunState, StepTrace, run_chunk, start
+from sentinel_rl.runners.fused import (
+    Population,
+    RunState,
+    StepTrace,
+    cut,
+    each_run,
+    join,
+    run_chunk,
+    start_agent,
+    start_world,
+)
 from sentinel_rl.runners.schedule import Plan, Segments
+
+# What a group became, the trace of its steps and the metrics of its updates.
+Advanced = tuple[Population, StepTrace, Metrics]
 
 
 def use_all_cores() -> None:
@@ -27,13 +39,6 @@ def use_all_cores() -> None:
         jax.config.update("jax_num_cpu_devices", len(os.sched_getaffinity(0)))
     except RuntimeError:
         return  # JAX is running already: one core it is
-
-
-class Population(eqx.Module):
-    """Runs of one agent family: same shapes, different seeds and numbers, stacked on the leading axis."""
-
-    agents: Agent
-    runs: RunState
 
 
 def stack_agents(agents: Sequence[Agent]) -> Any:
@@ -78,35 +83,87 @@ class Fleet:
             part = order[begin : begin + size]
             stacked = stack_agents([agents[i] for i in part])
             keys = seed_keys([seeds[i] for i in part])
-            groups.append(Population(stacked, _start(stacked, keys, self.env, self.mesh)))
+            world, obs, run_keys = _start_worlds(keys, self.env, self.mesh)
+            state = _start_agents(stacked, keys, self.env, self.mesh)
+            groups.append(Population(stacked, RunState(state, world, obs, run_keys)))
         return groups
 
-    def advance(self, group: Population, parts: Segments, steps: int) -> tuple[Population, StepTrace, Metrics]:
-        """Advance a group by a chunk; its old state is given up. Traces are ``[runs, steps]``."""
+    def advance(self, groups: Sequence[Population], parts: Segments, steps: int) -> list[Advanced]:
+        """Advance groups by a chunk: one after the other on a CPU, all in one call on accelerators.
+
+        Their old states are given up. Traces are ``[runs, steps]``.
+        """
+        return [each for call in self.calls(groups) for each in self.advance_at_once(call, parts, steps)]
+
+    def calls(self, groups: Sequence[Population]) -> list[list[Population]]:
+        """The groups that are computed in one call: each by itself on a CPU, all on accelerators."""
+        return [[group] for group in groups] if self.devices[0].platform == "cpu" else [list(groups)]
+
+    def advance_at_once(self, groups: Sequence[Population], parts: Segments, steps: int) -> list[Advanced]:
+        """Advance groups by a chunk in one compiled call."""
+        agents, runs = [group.agents for group in groups], [group.runs for group in groups]
         times = (parts.begin, parts.end, parts.update)
-        runs, trace, metrics = _advance(
-            group.agents, group.runs, self.env, times, self.plan, parts.length, steps, self.mesh
-        )
-        return Population(group.agents, runs), trace, metrics
+        advanced = _advance(agents, runs, self.env, times, self.plan, parts.length, steps, self.mesh)
+        return [
+            (Population(own, run), trace, metrics) for own, (run, trace, metrics) in zip(agents, advanced, strict=True)
+        ]
 
 
-# Compiled at the level of the module: another fleet of the same shapes compiles nothing.
+# Compiled at the level of the module: another fleet of the same shapes compiles nothing. Worlds are started by
+# themselves: they are the same for every kind of agent.
 @partial(jax.jit, static_argnames="mesh")
-def _start(agents: Any, keys: jax.Array, env: Env, mesh: Mesh) -> RunState:
-    runs: RunState = sharded(lambda agent, key: start(agent, env, key), mesh)(agents, keys)
-    return runs
+def _start_worlds(keys: jax.Array, env: Env, mesh: Mesh) -> Any:
+    return sharded(lambda key: start_world(env, key), mesh)(keys)
+
+
+@partial(jax.jit, static_argnames="mesh")
+def _start_agents(agents: Any, keys: jax.Array, env: Env, mesh: Mesh) -> Any:
+    return sharded(lambda agent, key: start_agent(agent, env, key), mesh)(agents, keys)
 
 
 @partial(jax.jit, static_argnames=("plan", "length", "steps", "mesh"), donate_argnames="runs")
 def _advance(
-    agents: Any, runs: RunState, env: Env, times: Any, plan: Plan, length: int | None, steps: int, mesh: Mesh
-) -> tuple[RunState, StepTrace, Metrics]:
-    def one(agent: Agent, run: RunState, times: Any) -> tuple[RunState, StepTrace, Metrics]:
+    agents: Any, runs: Any, env: Env, times: Any, plan: Plan, length: int | None, steps: int, mesh: Mesh
+) -> list[tuple[RunState, StepTrace, Metrics]]:
+    def local(agents: Any, runs: Any, times: Any) -> list[tuple[RunState, StepTrace, Metrics]]:
+        groups = [Population(*each) for each in zip(agents, runs, strict=True)]
+        kinds, parted = joined(groups)
         begin, end, update = times
-        return run_chunk(agent, env, plan, run, Segments(begin, end, update, length), steps)
+        advanced = parted(run_chunk(kinds, env, plan, Segments(begin, end, update, length), steps))
+        return [(group.runs, *told) for group, *told in advanced]
 
-    advanced: tuple[RunState, StepTrace, Metrics] = sharded(one, mesh, shared=1)(agents, runs, times)
+    split, whole = PartitionSpec("runs"), PartitionSpec()
+    mapped = jax.shard_map(local, mesh=mesh, in_specs=(split, split, whole), out_specs=split, check_vma=False)
+    advanced: list[tuple[RunState, StepTrace, Metrics]] = mapped(agents, runs, times)
     return advanced
+
+
+def joined(stacks: Sequence[Any]) -> tuple[list[Any], Callable[[Sequence[Any]], list[Any]]]:
+    """Join stacks whose trees are alike, as those of agents that differ in numbers only.
+
+    Returns:
+        the stacks that are left, and what takes a result for each of them apart again.
+
+    Example:
+        >>> left, parted = joined([{"a": jnp.ones((1, 2))}, {"b": jnp.ones((1, 2))}, {"a": jnp.ones((3, 2))}])
+        >>> [stack.shape for kind in left for stack in kind.values()]
+        [(4, 2), (1, 2)]
+        >>> [result.tolist() for result in parted([jnp.arange(4), jnp.arange(1)])]
+        [[0], [0], [1, 2, 3]]
+    """
+    kinds: dict[Any, list[int]] = {}
+    for i, stack in enumerate(stacks):
+        shapes = tuple((leaf.shape[1:], str(leaf.dtype)) for leaf in jax.tree.leaves(stack))
+        kinds.setdefault((str(jax.tree.structure(stack)), shapes), []).append(i)
+    sizes = [jax.tree.leaves(stack)[0].shape[0] for stack in stacks]
+
+    def parted(results: Sequence[Any]) -> list[Any]:
+        by_stack: dict[int, Any] = {}
+        for kind, result in zip(kinds.values(), results, strict=True):
+            by_stack |= zip(kind, cut(result, [sizes[i] for i in kind]), strict=True)
+        return [by_stack[i] for i in range(len(stacks))]
+
+    return [join([stacks[i] for i in kind]) for kind in kinds.values()], parted
 
 
 def take_run(runs: Any, index: int) -> Any:
@@ -136,10 +193,7 @@ def sharded(one: Any, mesh: Mesh, shared: int = 0) -> Any:
 
     def local(*args: Any) -> Any:
         own, common = args[: len(args) - shared], args[len(args) - shared :]
-        if jax.tree.leaves(own)[0].shape[0] == 1:
-            alone = one(*jax.tree.map(lambda leaf: leaf[0], own), *common)
-            return jax.tree.map(lambda leaf: leaf[None], alone)
-        return jax.vmap(lambda *each: one(*each, *common))(*own)
+        return each_run(lambda *each: one(*each, *common))(*own)
 
     def mapped(*args: Any) -> Any:
         specs = (split,) * (len(args) - shared) + (whole,) * shared

@@ -17,8 +17,8 @@ from sentinel_rl.runners.checkpoint import Saver, latest, load
 from sentinel_rl.runners.chunks import chunked
 from sentinel_rl.runners.episodes import EpisodeLog, monitor_file, read_episodes
 from sentinel_rl.runners.folder import RunFolder
-from sentinel_rl.runners.fused import RunState
-from sentinel_rl.runners.population import Fleet, Population, take_run
+from sentinel_rl.runners.fused import Population, RunState
+from sentinel_rl.runners.population import Advanced, Fleet, take_run
 from sentinel_rl.runners.schedule import Plan, Segments
 from sentinel_rl.runners.signals import Stopper
 from sentinel_rl.runners.trim import filled_part, padded_like
@@ -80,16 +80,13 @@ class Training:
 
         The bits do not depend on the chunks. A checkpoint stands at the end of one.
         """
-        usual = _CHUNK.get(self.fleet.devices[0].platform, 10_000)
-        for parts, steps in chunked(self.plan, self.t, min(usual, target or usual), end):
-            yield self._advance(parts, steps)
+        for (progress,) in chunks_together([self], target, end):
+            yield progress
 
-    def _advance(self, parts: Segments, steps: int) -> Progress:
-        traces, metrics = [], []
-        for index, group in enumerate(self.groups):
-            self.groups[index], trace, measured = self.fleet.advance(group, parts, steps)
-            traces.append(trace)
-            metrics.append(measured)
+    def take_in(self, advanced: Sequence[Advanced], parts: Segments) -> Progress:
+        """Go on to what the groups became in a chunk."""
+        self.groups = [group for group, _, _ in advanced]
+        traces, metrics = [trace for _, trace, _ in advanced], [measured for _, _, measured in advanced]
         done = int(parts.end[-1]) - self.t
         rewards, terminated, truncated, _ = (
             np.concatenate([np.asarray(field) for field in fields])[: len(self.seeds), :done]
@@ -160,6 +157,23 @@ class Training:
             self.logs[run].reward, self.logs[run].length = float(reward), int(length)
             if failed:
                 self.failures[run] = f"seed {self.seeds[run]} had failed before step {t}"
+
+
+def chunks_together(
+    trainings: Sequence[Training], target: int | None = None, end: int | None = None
+) -> Iterator[list[Progress]]:
+    """Advance trainings that share an environment and a plan side by side, see `Training.chunks`.
+
+    On accelerators one program serves all, whatever their agents are. There a run's last bits depend on its company, as
+    they do on the number of runs.
+    """
+    first = trainings[0]
+    if any((other.fleet.env, other.plan, other.t) != (first.fleet.env, first.plan, first.t) for other in trainings):
+        raise ValueError("trainings go side by side when they have the same environment, plan and steps so far")
+    usual = _CHUNK.get(first.fleet.devices[0].platform, 10_000)
+    for parts, steps in chunked(first.plan, first.t, min(usual, target or usual), end):
+        advanced = iter(first.fleet.advance([group for each in trainings for group in each.groups], parts, steps))
+        yield [each.take_in([next(advanced) for _ in each.groups], parts) for each in trainings]
 
 
 def _one_of(leaf: jax.Array) -> jax.ShapeDtypeStruct:

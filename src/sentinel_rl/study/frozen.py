@@ -1,6 +1,7 @@
 """Frozen policies of many runs examined at once: every run, every episode side by side in one compiled call."""
 
 import math
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -8,7 +9,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh
+from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array
 
 from sentinel_rl.agents.agent import Accountable
@@ -16,8 +17,10 @@ from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.highway.road import closest_lane
 from sentinel_rl.envs.spec import Env
-from sentinel_rl.runners.evaluate import LIMIT, Episodes, Watch, play_watched
-from sentinel_rl.runners.population import Fleet, Population, sharded
+from sentinel_rl.runners.evaluate import LIMIT, Player, play
+from sentinel_rl.runners.fused import Population, RunState, each_run
+from sentinel_rl.runners.population import joined
+from sentinel_rl.runners.train import Training
 from sentinel_rl.study.cell import Evaluation
 
 # Episodes side by side on one device, of all its runs together: enough to fill it, and within its memory.
@@ -28,87 +31,125 @@ SPEED_BINS = 40  # of 1 m/s
 
 
 def evaluate_frozen(
-    fleet: Fleet, groups: list[Population], seeds: tuple[int, ...], env: Env, evaluation: Evaluation, gamma: float
-) -> dict[str, np.ndarray]:
+    trainings: Sequence[Training], env: Env, evaluation: Evaluation, gamma: float
+) -> list[dict[str, np.ndarray]]:
     """Play the episodes of an evaluation with the policy of every run.
 
     Episode ``i`` of a run depends on the evaluation's seed, the run's and ``i`` alone.
 
+    Args:
+        trainings: that went side by side.
+        env: to play in.
+        evaluation: how many episodes, and their seed.
+        gamma: discount.
+
     Returns:
-        ``discounted``, ``reward``, ``length``, ``terminated`` ``[S, E]``, and means over the decisions ``[S, ...]``.
+        for every training ``discounted``, ``reward``, ``length``, ``terminated`` ``[S, E]``, and means over the
+        decisions ``[S, ...]``.
     """
-    size = groups[0].runs.obs.shape[0]
-    side_by_side = _SIDE_BY_SIDE.get(fleet.devices[0].platform, _SIDE_BY_SIDE_ELSEWHERE)
-    together = max(1, side_by_side * len(fleet.devices) // size)
+    fleet = trainings[0].fleet
+    players = [_policies(training, index) for training in trainings for index in range(len(training.groups))]
+    calls = fleet.calls(players)
+    side_by_side = _SIDE_BY_SIDE.get(fleet.devices[0].platform, _SIDE_BY_SIDE_ELSEWHERE) * len(fleet.devices)
+    together = max(1, side_by_side // max(sum(group.size for group in call) for call in calls))
     slices = math.ceil(evaluation.episodes / together)
     count = math.ceil(evaluation.episodes / slices)
     parts = []
     for begin in range(0, slices * count, count):
         numbers = jnp.arange(begin, begin + count)
         weights = numbers < evaluation.episodes  # the last slice may be longer than what is asked for
-        row = []
-        for index, group in enumerate(groups):
-            own = [seeds[min(index * size + i, len(seeds) - 1)] for i in range(size)]
-            keys = _run_keys(evaluation.seed, jnp.asarray(own, jnp.uint32))
-            common = env, jnp.float32(gamma), numbers, weights, fleet.mesh
-            row.append(_play_group(group.agents, _policies(group), keys, *common))
-        parts.append(row)
-    played, seen = _joined(jax.device_get(parts), len(seeds))
-    fields = {name: values[:, : evaluation.episodes] for name, values in played._asdict().items()}
+        common = env, jnp.uint32(evaluation.seed), jnp.float32(gamma), numbers, weights, fleet.mesh
+        parts.append([told for call in calls for told in _play_groups(call, *common)])
+    by_group = iter(zip(*jax.device_get(parts), strict=True))
+    return [_told([next(by_group) for _ in each.groups], len(each.seeds), evaluation.episodes) for each in trainings]
+
+
+def _policies(training: Training, index: int) -> Population:
+    """A group without its worlds and what was seen, which frozen policies need not, and with seeds for keys."""
+    group, seeds = training.groups[index], training.seeds
+    states = group.runs.agent
+    if getattr(states, "replay", None) is not None:
+        states = eqx.tree_at(lambda state: state.replay, states, None)
+    own = [seeds[min(index * group.size + i, len(seeds) - 1)] for i in range(group.size)]
+    return Population(group.agents, RunState(states, None, group.runs.obs, jnp.asarray(own, jnp.uint32)))
+
+
+def _told(groups: list[Any], runs: int, episodes: int) -> dict[str, np.ndarray]:
+    """The slices of a training's groups as one: episodes beside each other, counts added."""
+    rows = [jax.tree.map(lambda *each: np.concatenate(each)[:runs], *row) for row in zip(*groups, strict=True)]
+    played = jax.tree.map(lambda *each: np.concatenate(each, axis=1), *[row[0] for row in rows])
+    seen = jax.tree.map(lambda *each: np.sum(each, axis=0, dtype=np.float64), *[row[1] for row in rows])
+    fields = {name: values[:, :episodes] for name, values in played._asdict().items()}
     decisions = np.sum(fields["length"], axis=1, dtype=np.float64)
     shares = {name: total / decisions.reshape(-1, *[1] * (total.ndim - 1)) for name, total in seen.items()}
     return {name: np.asarray(values, np.float32) for name, values in fields.items()} | shares
 
 
-def _policies(group: Population) -> Any:
-    """The states of a group without what was seen: frozen policies do not look back."""
-    states = group.runs.agent
-    if getattr(states, "replay", None) is None:
-        return states
-    return eqx.tree_at(lambda state: state.replay, states, None)
-
-
-def _joined(parts: list[list[Any]], runs: int) -> tuple[Episodes, dict[str, np.ndarray]]:
-    """The slices of the groups as one: episodes beside each other, counts added."""
-    rows = [jax.tree.map(lambda *groups: np.concatenate(groups)[:runs], *row) for row in parts]
-    played = jax.tree.map(lambda *each: np.concatenate(each, axis=1), *[row[0] for row in rows])
-    seen = jax.tree.map(lambda *each: np.sum(each, axis=0, dtype=np.float64), *[row[1] for row in rows])
-    return played, seen
-
-
-@jax.jit
-def _run_keys(seed: Any, seeds: Array) -> Array:
-    return jax.vmap(lambda own: jax.random.fold_in(jax.random.key(seed), own))(seeds)
-
-
 @partial(jax.jit, static_argnames="mesh")
-def _play_group(
-    agents: Any, states: Any, keys: Array, env: Env, gamma: Array, numbers: Array, weights: Array, mesh: Mesh
-) -> Any:
-    limit = env.spec.max_steps or LIMIT
+def _play_groups(
+    groups: list[Population], env: Env, seed: Array, gamma: Array, numbers: Array, weights: Array, mesh: Mesh
+) -> list[Any]:
+    episodes = len(numbers)
 
-    def one(agent: Accountable, state: Any, key: Array, common: Any) -> Any:
-        gamma, numbers, weights = common
-        watch = watch_decisions(agent, state, env)
-        episode_keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, numbers)
-        played, seen = jax.vmap(lambda each: play_watched(agent, state, env, each, gamma, limit, watch))(episode_keys)
-        return played, jax.tree.map(lambda counts: jnp.tensordot(weights.astype(counts.dtype), counts, axes=1), seen)
+    def local(groups: list[Population], common: Any) -> list[Any]:
+        seed, gamma, numbers, weights = common
+        kinds, parted = joined(groups)
+        players = [_player(kind, env, episodes) for kind in kinds]
+        keys = [_episode_keys(seed, kind.runs.key, numbers).reshape(-1) for kind in kinds]
+        played, seen = play(players, env, keys, gamma, env.spec.max_steps or LIMIT)
+        return parted([_by_run(told, kind.size, weights) for kind, *told in zip(kinds, played, seen, strict=True)])
 
-    return sharded(one, mesh, shared=1)(agents, states, keys, (gamma, numbers, weights))
+    split, whole = PartitionSpec("runs"), PartitionSpec()
+    mapped = jax.shard_map(local, mesh=mesh, in_specs=(split, whole), out_specs=split, check_vma=False)
+    told: list[Any] = mapped(groups, (seed, gamma, numbers, weights))
+    return told
 
 
-def watch_decisions(agent: Accountable, state: Any, env: Env) -> Watch:
-    """Make a function that tells of a decision what is worth counting, by name."""
+def _episode_keys(seed: Array, runs: Array, numbers: Array) -> Array:
+    """Keys ``[runs, episodes]``."""
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(seed), runs)
+    return jax.vmap(lambda key: jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, numbers))(keys)
 
-    def watch(obs: Array, action: Array, env_state: Any) -> dict[str, Array]:
-        seen = {"actions": jax.nn.one_hot(action, env.spec.num_actions)}
-        if isinstance(env, Highway):
-            seen |= _driving(env, env_state)
-        if isinstance(agent, SentinelAgent):
-            seen |= _reasons(agent, state, obs, action)
-        return seen
 
-    return watch
+def _player(kind: Population, env: Env, episodes: int) -> Player:
+    """All runs of a kind, each in its own episodes."""
+
+    def every(function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of agent, state and one decision for decisions ``[runs * episodes, ...]``."""
+
+        def of_run(agent: Any, state: Any, *decisions: Any) -> Any:
+            return jax.vmap(lambda *each: function(agent, state, *each))(*decisions)
+
+        def of_all(*decisions: Any) -> Any:
+            by_run = jax.tree.map(lambda leaf: leaf.reshape(kind.size, episodes, *leaf.shape[1:]), decisions)
+            told = each_run(of_run)(kind.agents, kind.runs.agent, *by_run)
+            return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), told)
+
+        return of_all
+
+    return Player(
+        kind.size * episodes,
+        every(lambda agent, state, obs, key: agent.greedy(state, obs, key)),
+        every(partial(watch_decision, env)),
+    )
+
+
+def _by_run(told: Any, runs: int, weights: Array) -> Any:
+    """Episodes ``[runs, episodes]``, and the sums over those that count."""
+    played, seen = jax.tree.map(lambda leaf: leaf.reshape(runs, -1, *leaf.shape[1:]), told)
+    return played, jax.tree.map(lambda counts: jnp.einsum("e,re...->r...", weights.astype(counts.dtype), counts), seen)
+
+
+def watch_decision(
+    env: Env, agent: Accountable, state: Any, obs: Array, action: Array, env_state: Any
+) -> dict[str, Array]:
+    """What is worth counting of a decision, by name."""
+    seen = {"actions": jax.nn.one_hot(action, env.spec.num_actions)}
+    if isinstance(env, Highway):
+        seen |= _driving(env, env_state)
+    if isinstance(agent, SentinelAgent):
+        seen |= _reasons(agent, state, obs, action)
+    return seen
 
 
 def _driving(env: Highway, state: Any) -> dict[str, Array]:

@@ -14,9 +14,10 @@ from sentinel_rl.errors import PartialFailure, Stopped, StorageError, UsageError
 from sentinel_rl.runners.population import use_all_cores
 from sentinel_rl.runners.signals import Stopper, catch_signals
 from sentinel_rl.study.cell import Cell
+from sentinel_rl.study.company import companies
 from sentinel_rl.study.meter import Meter, Report
 from sentinel_rl.study.record import Record
-from sentinel_rl.study.run import run_cell
+from sentinel_rl.study.run import run_cells
 from sentinel_rl.study.store import Store
 
 # Computes cells and puts them into the store, in any order; returns why some could not be computed, by id.
@@ -30,6 +31,7 @@ def run_grid(
     address: str | None = None,
     shard: tuple[int, int] | None = None,
     report: Report = lambda progress: None,
+    apart: bool = False,
 ) -> list[Record]:
     """Compute the cells that have no result yet.
 
@@ -43,6 +45,7 @@ def run_grid(
         address: of the cluster (``"auto"`` where None: the one that this machine is a node of).
         shard: ``(i, n)``: only the i-th of n parts of the grid, counted from 1.
         report: is told the progress.
+        apart: compute every cell by itself, to measure its seconds, also where an accelerator could take several.
 
     Returns:
         the records of the cells, in their order; with a shard, of its cells.
@@ -53,7 +56,7 @@ def run_grid(
         UsageError: for an engine that cannot be used.
     """
     own = part_of(cells, shard)
-    compute = _engine(engine, address)
+    compute = _engine(engine, address, apart)
     store.sweep()
     found = {cell.id: store.get(cell) for cell in own}
     missing = [cell for cell in own if found[cell.id] is None]
@@ -99,30 +102,40 @@ def parse_shard(text: str) -> tuple[int, int]:
     return shard
 
 
-def compute_here(cells: Sequence[Cell], store: Store, meter: Meter, stopper: Stopper) -> Mapping[str, str]:
-    """The engine ``local``: one cell after the other, all seeds of each at once."""
+def compute_here(
+    cells: Sequence[Cell], store: Store, meter: Meter, stopper: Stopper, apart: bool = False
+) -> Mapping[str, str]:
+    """The engine ``local``: all seeds of a cell at once, and on an accelerator all cells of a company."""
     use_all_cores()
     failed: dict[str, str] = {}
-    for number, cell in enumerate(cells):
+    waiting, done = [[cell] for cell in cells] if apart else companies(cells), 0
+    while waiting:
+        company = waiting.pop(0)
         if stopper.requested:
-            raise Stopped(f"stopped after {number} of {len(cells)} cells: run the same again to go on")
-        if cell not in store:  # another process may have been faster
-            try:
-                store.put(run_cell(cell, partial(meter.step, cell), stopper))
-            except (Stopped, StorageError):
-                raise
-            except Exception as error:  # whatever an agent or environment provokes: the other cells go on
-                store.note_failure(cell, error)
-                failed[cell.id] = f"{type(error).__name__}: {error}"
-        meter.finish(cell)
+            raise Stopped(f"stopped after {done} of {len(cells)} cells: run the same again to go on")
+        todo = [cell for cell in company if cell not in store]  # another process may have been faster
+        try:
+            for record in run_cells(todo, partial(meter.step, todo), stopper) if todo else ():
+                store.put(record)
+        except (Stopped, StorageError):
+            raise
+        except Exception as error:  # whatever an agent or environment provokes: the other cells go on
+            if len(todo) > 1:
+                waiting = [*([cell] for cell in todo), *waiting]  # each by itself, to see whose fault it is
+                continue
+            store.note_failure(todo[0], error)
+            failed[todo[0].id] = f"{type(error).__name__}: {error}"
+        for cell in company:
+            meter.finish(cell)
+        done += len(company)
     return failed
 
 
-def _engine(name: str, address: str | None) -> Engine:
+def _engine(name: str, address: str | None, apart: bool) -> Engine:
     if name == "local":
         if address is not None:
             raise UsageError(f"the address {address!r} is one of a Ray cluster: ask for the engine ray")
-        return compute_here
+        return partial(compute_here, apart=apart)
     if name == "ray":
         engine: Engine = importlib.import_module("sentinel_rl.study.on_ray").RayEngine(address)
         return engine

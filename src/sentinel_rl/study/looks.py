@@ -10,7 +10,8 @@ import numpy as np
 from jax.sharding import Mesh
 
 from sentinel_rl.replay import Replay
-from sentinel_rl.runners.population import Fleet, Population, sharded
+from sentinel_rl.runners.fused import Population
+from sentinel_rl.runners.population import Fleet, sharded
 from sentinel_rl.runners.watch import risk_seen
 
 _SEEN = 64  # observations that `risk_seen` looks at

@@ -17,6 +17,7 @@ class GridProgress:
         cell: the one that was last heard of.
         t: its steps so far.
         seconds_left: from the pace of this session; None before there is one.
+        company: cells that are computed with it in one call, itself included.
     """
 
     finished: int
@@ -24,6 +25,7 @@ class GridProgress:
     cell: Cell
     t: int
     seconds_left: float | None
+    company: int = 1
 
     def __str__(self) -> str:
         """One line for people.
@@ -33,7 +35,11 @@ class GridProgress:
         """
         left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
         number = min(self.finished + 1, self.cells)
-        return f"cell {number} of {self.cells} ({self.cell.name}): step {self.t:,} of {self.cell.steps:,}{left}"
+        if self.company > 1:
+            which = f"cells {number} to {number + self.company - 1} of {self.cells} ({self.cell.name} and others)"
+        else:
+            which = f"cell {number} of {self.cells} ({self.cell.name})"
+        return f"{which}: step {self.t:,} of {self.cell.steps:,}{left}"
 
 
 def duration(seconds: float) -> str:
@@ -66,9 +72,9 @@ class Meter:
         self._left, self._done = float(sum(map(work, missing))), 0.0
         self._began = time.perf_counter()
 
-    def step(self, cell: Cell, t: int) -> None:
-        """A cell has done `t` steps of each of its runs."""
-        self._tell(cell, t, t * len(cell.seeds))
+    def step(self, company: Sequence[Cell], t: int) -> None:
+        """Cells that are computed at once have done `t` steps of each of their runs."""
+        self._tell(company[0], t, t * sum(len(cell.seeds) for cell in company), len(company))
 
     def finish(self, cell: Cell) -> None:
         """A cell has ended, with a result or without."""
@@ -76,11 +82,11 @@ class Meter:
         self._done += work(cell)
         self._tell(cell, cell.steps, 0)
 
-    def _tell(self, cell: Cell, t: int, under_way: float) -> None:
+    def _tell(self, cell: Cell, t: int, under_way: float, company: int = 1) -> None:
         done = self._done + under_way
         pace = done / max(time.perf_counter() - self._began, 1e-9)
         left = None if done == 0 else max(self._left - done, 0.0) / pace
-        self._report(GridProgress(self._finished, self._cells, cell, t, left))
+        self._report(GridProgress(self._finished, self._cells, cell, t, left, company))
 
 
 def work(cell: Cell) -> int:

@@ -1,17 +1,17 @@
-"""One cell from its first step to its record."""
+"""Cells from their first step to their records."""
 
 import time
-import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from sentinel_rl.compilation import use_compilation_cache
-from sentinel_rl.errors import SentinelWarning, Stopped
+from sentinel_rl.errors import Stopped
 from sentinel_rl.runners.signals import Stopper
-from sentinel_rl.runners.train import Training
+from sentinel_rl.runners.train import Training, chunks_together
 from sentinel_rl.study.cell import Cell
+from sentinel_rl.study.company import plan_of
 from sentinel_rl.study.curves import Curves
 from sentinel_rl.study.frozen import evaluate_frozen
 from sentinel_rl.study.looks import Looks
@@ -27,62 +27,79 @@ Report = Callable[[int], None]
 
 
 def run_cell(cell: Cell, report: Report = lambda t: None, stopper: Stopper | None = None) -> Record:
-    """Train all seeds of a cell at once, then examine their frozen policies.
+    """One cell, see `run_cells`."""
+    return run_cells([cell], report, stopper)[0]
+
+
+def run_cells(cells: Sequence[Cell], report: Report = lambda t: None, stopper: Stopper | None = None) -> list[Record]:
+    """Train all seeds of cells at once, then examine their frozen policies.
 
     Args:
-        cell: what to compute.
+        cells: what to compute: one, or a company (see `sentinel_rl.study.company`).
         report: called now and then.
         stopper: looked at between two chunks of steps, and between two evaluations.
 
     Raises:
-        Stopped: when a stop was requested; nothing is kept of the cell.
+        Stopped: when a stop was requested; nothing is kept of the cells.
         UsageError: for options that cannot be.
-        NumericalError: when every run has failed; a run that fails alone is noted in the record.
+        NumericalError: when every run of a cell has failed; a run that fails alone is noted in the record.
     """
     use_compilation_cache()
     watch, began = Stopwatch(), time.perf_counter()
     with watch.measure("training"):
-        env = cell.make_env()
-        agent: Any = cell.make_agent(env)
-        plan = cell.make_plan(agent)
-        if plan.learn_times.size == 0 and cell.agent != "random":
-            message = f"{cell.name}: 0 updates are made in {cell.steps} steps with a warm-up of {plan.warmup}"
-            warnings.warn(message, SentinelWarning, stacklevel=2)
-        training = Training([agent] * len(cell.seeds), env, plan, cell.seeds, logged=False)
-        arrays = _train(cell, training, float(agent.gamma), report, stopper)
+        env = cells[0].make_env()
+        agents: list[Any] = [cell.make_agent(env) for cell in cells]
+        plan = plan_of(cells, agents)
+        trainings = [
+            Training([agent] * len(cell.seeds), env, plan, cell.seeds, logged=False)
+            for cell, agent in zip(cells, agents, strict=True)
+        ]
+        arrays = _train(cells, trainings, float(agents[0].gamma), report, stopper)
     with watch.measure("evaluating"):
-        for number, evaluation in enumerate(cell.evaluations):
-            _stop_if_asked(stopper, cell)
-            world = cell.make_env(evaluation.env_settings)
-            told = evaluate_frozen(training.fleet, training.groups, cell.seeds, world, evaluation, float(agent.gamma))
-            arrays |= {f"eval/{evaluation.name}/{name}": values for name, values in told.items()}
-            if number == 0 and "differs_additive" in told:
-                arrays |= {f"choices/{name}": told[f"differs_{name}"] for name in ("additive", "neutral")}
-    failures = _failures(cell, training, arrays)
+        for number, evaluation in enumerate(cells[0].evaluations):
+            _stop_if_asked(stopper, cells)
+            world = cells[0].make_env(evaluation.env_settings)
+            played = evaluate_frozen(trainings, world, evaluation, float(agents[0].gamma))
+            for own, told in zip(arrays, played, strict=True):
+                own |= {f"eval/{evaluation.name}/{name}": values for name, values in told.items()}
+                if number == 0 and "differs_additive" in told:
+                    own |= {f"choices/{name}": told[f"differs_{name}"] for name in ("additive", "neutral")}
     seconds = watch.seconds | {"wall": time.perf_counter() - began}
-    about = {"seconds": seconds, "failures": failures, **provenance()}
-    return Record(cell, _without(arrays, cell, failures), about)
+    company = [cell.name for cell in cells]
+    records = []
+    for cell, training, own in zip(cells, trainings, arrays, strict=True):
+        failures = _failures(cell, training, own)
+        about = {"seconds": seconds, "company": company, "failures": failures, **provenance()}
+        records.append(Record(cell, _without(own, cell, failures), about))
+    return records
 
 
 def _train(
-    cell: Cell, training: Training, gamma: float, report: Report, stopper: Stopper | None
-) -> dict[str, np.ndarray]:
-    curves = Curves(len(cell.seeds), cell.steps, cell.points, gamma)
-    looks = Looks(training.fleet, len(cell.seeds))
-    for progress in training.chunks(max(1, -(-cell.steps // _LOOKS))):
-        looks.add(progress.t, training.groups)
-        if progress.chunk is not None:
-            curves.extend(progress.chunk, progress.metrics)
-        report(progress.t)
-        if progress.t < cell.steps:
-            _stop_if_asked(stopper, cell)
-    times, told = looks.curves()
-    return curves.arrays() | {f"metric/{name}": curves.held(times, values) for name, values in told.items()}
+    cells: Sequence[Cell], trainings: Sequence[Training], gamma: float, report: Report, stopper: Stopper | None
+) -> list[dict[str, np.ndarray]]:
+    first = cells[0]
+    curves = [Curves(len(cell.seeds), cell.steps, cell.points, gamma) for cell in cells]
+    looks = [Looks(training.fleet, len(training.seeds)) for training in trainings]
+    for together in chunks_together(trainings, max(1, -(-first.steps // _LOOKS))):
+        for look, training, curve, progress in zip(looks, trainings, curves, together, strict=True):
+            look.add(progress.t, training.groups)
+            if progress.chunk is not None:
+                curve.extend(progress.chunk, progress.metrics)
+        t = together[0].t
+        report(t)
+        if t < first.steps:
+            _stop_if_asked(stopper, cells)
+    arrays = []
+    for look, curve in zip(looks, curves, strict=True):
+        times, told = look.curves()
+        arrays.append(curve.arrays() | {f"metric/{name}": curve.held(times, values) for name, values in told.items()})
+    return arrays
 
 
-def _stop_if_asked(stopper: Stopper | None, cell: Cell) -> None:
+def _stop_if_asked(stopper: Stopper | None, cells: Sequence[Cell]) -> None:
     if stopper is not None and stopper.requested:
-        raise Stopped(f"stopped while {cell.name} was under way: it is begun anew when the grid is resumed")
+        names = ", ".join(cell.name for cell in cells)
+        raise Stopped(f"stopped while {names} was under way: it is begun anew when the grid is resumed")
 
 
 def _failures(cell: Cell, training: Training, arrays: dict[str, np.ndarray]) -> dict[str, str]:
