@@ -18,6 +18,7 @@ from tests.envs.highway.redraw import FirstState, redraw
 FILE = Path(__file__).with_name("episodes.npz")
 _UNIT = 1e-9
 _SEEN = 4
+_AT_THE_START = ("vehicles_density", "others_speed")
 
 
 class Group(NamedTuple):
@@ -31,20 +32,27 @@ class Group(NamedTuple):
     stream: int | None = 1
 
     def twin(self) -> Highway:
-        """Our environment with the same dynamics; how densely it starts is no matter of the dynamics."""
+        """Our environment with the same dynamics; how densely and how fast the others start is no matter of them."""
         preset = "highway-fast-v0" if self.name == "highway-fast-v0" else "highway-v0"
-        return Highway.preset(preset, **{k: v for k, v in self.config.items() if k != "vehicles_density"})
+        return Highway.preset(preset, **{k: v for k, v in self.config.items() if k not in _AT_THE_START})
 
     def first(self, seed: int) -> FirstState:
         """The state that an episode starts from."""
         twin = self.twin()
         names = ("lanes_count", "vehicles_count", "ego_spacing", "initial_lane_id")
         settings = {name: getattr(twin, name) for name in names}
-        return redraw(seed, settings | {"vehicles_density": self.config.get("vehicles_density", 1)})
+        settings |= {"vehicles_density": self.config.get("vehicles_density", 1)}
+        return redraw(seed, settings | {"others_speed": self.config.get("others_speed")})
+
+    def make(self) -> Any:
+        """The original, with faster others by their class, which is how it can be told."""
+        config = {name: value for name, value in self.config.items() if name != "others_speed"}
+        faster = {"other_vehicles_type": "tests.envs.highway.faster.FasterVehicle"}
+        return make(self.name, config | (faster if "others_speed" in self.config else {}))
 
     def record(self, count: int | None = None) -> list[Episode]:
         """Play them in the original."""
-        env = make(self.name, self.config)
+        env = self.make()
         seeds = range(self.first_seed, self.first_seed + (self.count if count is None else count))
         return [play(env, POLICIES[self.policy], seed, self.stream) for seed in seeds]
 
@@ -66,6 +74,7 @@ GROUPS = {
     "idle": Group("highway-v0", _PAPER, "idle", 500, 10),
     "dense": Group("highway-v0", _PAPER | {"vehicles_density": 2}, "sticky", 0, 60),
     "denser": Group("highway-v0", _PAPER | {"vehicles_density": 3}, "sticky", 100, 60),
+    "swift": Group("highway-v0", _PAPER | {"vehicles_density": 2, "others_speed": (27.0, 30.0)}, "sticky", 200, 20),
     "fast": Group("highway-fast-v0", {"vehicles_count": 8, "vehicles_density": 2}, "sticky", 0, 40),
     "small": Group("highway-v0", _SMALL, "sticky", 0, 40),
 }

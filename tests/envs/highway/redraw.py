@@ -21,13 +21,15 @@ def redraw(seed: int, config: Mapping[str, Any]) -> FirstState:
 
     Args:
         seed: of the reset.
-        config: lanes_count, vehicles_count, vehicles_density, ego_spacing and initial_lane_id.
+        config: lanes_count, vehicles_count, vehicles_density, ego_spacing, initial_lane_id, and others_speed where the
+            others are those of `faster.FasterVehicle`, who draw their speed before their lane.
     """
     rng, rows, place = np.random.Generator(np.random.PCG64(seed)), [], 0.0
     lanes = config["lanes_count"]
     for i in range(config["vehicles_count"] + 1):
+        wanted = rng.uniform(*config["others_speed"]) if i and config.get("others_speed") else None
         lane = config["initial_lane_id"] if i == 0 and config["initial_lane_id"] is not None else rng.choice(lanes)
-        speed = rng.uniform(0.7 * 30, 0.8 * 30) if i else 25.0
+        speed = (rng.uniform(0.7 * 30, 0.8 * 30) if wanted is None else wanted) if i else 25.0
         spacing = 1 / config["vehicles_density"] if i else config["ego_spacing"]
         offset = spacing * (12 + 1.0 * speed) * np.exp(-5 / 40 * lanes)
         place = (place if i else 3 * offset) + offset * rng.uniform(0.9, 1.1)

@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("name", ["random", "small"])
+@pytest.mark.parametrize("name", ["random", "swift", "small"])
 def test_live_episodes_are_equal(name: str):
     group = GROUPS[name]._replace(first_seed=7000)
     episodes = group.record(count=4)
@@ -28,7 +28,7 @@ def test_live_episodes_are_equal(name: str):
 @pytest.mark.parametrize("name", GROUPS)
 def test_first_states_are_drawn_again_bit_for_bit(name: str):
     group = GROUPS[name]
-    env = make(group.name, group.config)
+    env = group.make()
     for seed in range(30):
         env.reset(seed=seed)
         first, truth = group.first(seed), cars(env)

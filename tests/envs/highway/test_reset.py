@@ -78,6 +78,16 @@ def test_the_ego_may_be_given_a_lane():
     assert len(set(np.asarray(state.target_lane)[:, 1].tolist())) > 1
 
 
+def test_the_others_may_be_given_speeds():
+    state, _ = jax.jit(jax.vmap(Highway(others_speed=(27.0, 30.0)).reset))(jax.random.split(jax.random.key(0), 500))
+    speeds = np.asarray(state.speed)[:, 1:].ravel()
+    assert stats.kstest(speeds, stats.uniform(27, 3).cdf).pvalue > 1e-3
+    np.testing.assert_array_equal(state.target_speed, state.speed)
+    assert (np.asarray(state.speed)[:, 0] == 25).all(), "the ego is not one of the others"
+    jitter = np.diff(state.x) / ((12 + np.asarray(state.speed)[:, 1:]) * np.exp(-5 / 8))
+    assert stats.kstest(jitter.ravel(), stats.uniform(0.9, 0.2).cdf).pvalue > 1e-3, "distances grow with the speeds"
+
+
 def test_timers_are_counted_as_the_original_adds_them_up():
     for frequency in (3, 5, 10, 15, 20, 30):
         clock, steps = 0.0, 0

@@ -1,5 +1,6 @@
 """Settings: presets, refusals, and what they change."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,6 +26,14 @@ RESET = jax.jit(Highway.reset)
         ({"duration": float("nan")}, "duration = nan is not allowed"),
         ({"duration": 1000.0}, "duration = 1000.0 is too long"),
         ({"ego_spacing": -1.0}, "ego_spacing = -1.0 is not allowed"),
+        (
+            {"others_speed": (27.0, 24.0)},
+            r"others_speed = \(27.0, 24.0\) is not allowed: give \(low, high\)",
+        ),
+        ({"others_speed": (24.0, 31.0)}, "<= 30, the speed limit"),
+        ({"others_speed": (0.0, 20.0)}, "others_speed"),
+        ({"others_speed": (float("nan"), 20.0)}, "others_speed"),
+        ({"others_speed": (20.0,)}, "others_speed"),
         ({"initial_lane_id": 5}, "initial_lane_id = 5 does not exist: .* give 0 to 4, or None"),
         ({"reward_speed_range": (30.0, 20.0)}, r"reward_speed_range = \(30.0, 20.0\) is not allowed"),
         ({"collision_reward": float("inf")}, "collision_reward = inf is not allowed"),
@@ -62,7 +71,54 @@ def test_names_make_presets_and_leave_the_originals_alone(name: str):
 
 
 def test_a_changed_preset_has_no_name_of_its_own():
-    assert Highway(lanes_count=7).spec.name == "sentinel/highway"
+    for settings in ({"lanes_count": 7}, {"vehicles_density": 2.0}, {"others_speed": (24.0, 27.0)}):
+        assert Highway(**settings).spec.name == "sentinel/highway"
+
+
+def test_how_an_episode_begins_is_compiled_once():
+    """One program for every traffic: each compilation of the function would run it in Python once more."""
+    traces = []
+
+    @jax.jit
+    def play(env: Highway, key: jax.Array):
+        traces.append(env.spec.max_steps)
+        state, _ = jax.vmap(env.reset)(jax.random.split(key, 3))
+        return state, jax.vmap(env.step)(state, jnp.array([0, 1, 3]), jax.random.split(key, 3))[1].obs
+
+    key = jax.random.key(0)
+    traffics = ({}, {"vehicles_density": 2}, {"vehicles_density": np.float32(1.5)}, {"others_speed": [27, 30]})
+    played = [play(Highway(**traffic, ego_spacing=2 + i), key) for i, traffic in enumerate(traffics)]
+    assert traces == [40]
+    for traffic, (state, obs) in zip(traffics, played, strict=True):
+        alone, _ = jax.vmap(Highway(**traffic, ego_spacing=2 + traffics.index(traffic)).reset)(jax.random.split(key, 3))
+        np.testing.assert_allclose(state.x, alone.x, rtol=1e-6)
+        assert np.isfinite(obs).all()
+    default, dense, _, fast = (np.diff(state.x)[:, 1:].mean() for state, _ in played)
+    assert default / 2 == pytest.approx(dense)
+    assert default < fast
+
+
+def test_settings_are_values():
+    """Equal ones are equal, and may be static arguments and keys of a dictionary."""
+    assert Highway(vehicles_density=2, others_speed=[24, 27]) == Highway(
+        vehicles_density=2.0, others_speed=(24.0, 27.0)
+    )
+    assert Highway(vehicles_density=2) != Highway()
+    assert len({Highway(), Highway(vehicles_density=1), Highway(others_speed=(24.0, 27.0))}) == 2
+    static = jax.jit(Highway.reset, static_argnums=0)(Highway(vehicles_density=2), jax.random.key(0))
+    jax.tree.map(np.testing.assert_array_equal, static, RESET(Highway(vehicles_density=2), jax.random.key(0)))
+
+
+def test_every_world_may_have_its_own_traffic():
+    densities, keys = jnp.array([1.0, 2.0]), jax.random.split(jax.random.key(0), 2)
+    env = eqx.tree_at(lambda env: env.vehicles_density, Highway(), densities)
+    axes = jax.tree.map(lambda leaf: 0 if leaf is densities else None, env)
+    states, _ = jax.vmap(lambda env, key: env.reset(key), in_axes=(axes, 0))(env, keys)
+    after = jax.vmap(lambda env, *args: env.step(*args)[1], in_axes=(axes, 0, None, 0))(env, states, jnp.array(1), keys)
+    for i, density in enumerate((1.0, 2.0)):
+        alone, _ = RESET(Highway(vehicles_density=density), keys[i])
+        np.testing.assert_allclose(states.x[i], alone.x, rtol=1e-6)
+    assert np.isfinite(after.obs).all()
 
 
 @pytest.mark.parametrize(

@@ -17,10 +17,10 @@ def batched(function: Callable[..., Any], env: Any, *args: Any) -> Any:
 
     Args:
         function: works on arrays with any number of batch axes at the end.
-        env: without arrays in it.
+        env: its leaves, which only a reset reads, are left out.
         args: arrays, batched or not.
     """
-    return _at_depth(function, False)(env, *args)
+    return _at_depth(function, False)(jax.tree.map(lambda _: None, env), *args)
 
 
 @cache

@@ -11,6 +11,7 @@ def check(env: Any) -> None:
     """Refuse settings that describe no highway, and say what is allowed."""
     _counts(env)
     _numbers(env)
+    _speeds(env)
     if env.observed_vehicles > env.vehicles_count + 1:
         raise ValueError(
             f"observed_vehicles = {env.observed_vehicles} is more than there are: with vehicles_count = "
@@ -49,6 +50,15 @@ def _numbers(env: Any) -> None:
             raise ValueError(f"{name} = {getattr(env, name)!r} is not allowed: give a finite number")
 
 
+def _speeds(env: Any) -> None:
+    speeds = env.others_speed
+    if not isinstance(speeds, tuple) or len(speeds) != 2 or not 0 < speeds[0] <= speeds[1] <= SPEED_LIMIT:
+        raise ValueError(
+            f"others_speed = {speeds!r} is not allowed: give (low, high) with 0 < low <= high <= {SPEED_LIMIT:.0f}, "
+            "the speed limit, which drivers keep"
+        )
+
+
 def _rewards(env: Any) -> None:
     speeds = env.reward_speed_range
     if len(speeds) != 2 or not all(map(math.isfinite, speeds)) or speeds[0] >= speeds[1]:
@@ -64,7 +74,7 @@ def _road_end(env: Any) -> None:
     """highway-env's road ends after 10 km, and what it does there is not modelled."""
     crowd = math.exp(-5 / 40 * env.lanes_count)
     start = 4.1 * env.ego_spacing * (12 + EGO_SPEED) * crowd
-    start += 1.1 * env.vehicles_count / env.vehicles_density * (12 + 0.8 * SPEED_LIMIT) * crowd
+    start += 1.1 * env.vehicles_count / env.vehicles_density * (12 + env.others_speed[1]) * crowd
     if start + SPEED_LIMIT * env.duration > LENGTH:
         raise ValueError(
             f"duration = {env.duration!r} is too long: vehicles may start {start:.0f} m down a road of {LENGTH:.0f} m, "

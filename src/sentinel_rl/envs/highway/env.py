@@ -1,5 +1,6 @@
 """The highway of highway-env, as a JAX environment."""
 
+from numbers import Real
 from typing import Any, Self
 
 import equinox as eqx
@@ -13,7 +14,7 @@ from sentinel_rl.envs.highway.checks import check
 from sentinel_rl.envs.highway.dynamics import Rules, advance
 from sentinel_rl.envs.highway.numerics import sin_cos
 from sentinel_rl.envs.highway.observation import FEATURES, observe
-from sentinel_rl.envs.highway.reset import draw_state, steps_until_due
+from sentinel_rl.envs.highway.reset import OTHERS_SPEED, draw_state, steps_until_due
 from sentinel_rl.envs.highway.state import HighwayState
 from sentinel_rl.envs.highway.view import draw_highway
 from sentinel_rl.envs.spec import EnvSpec, TimeStep
@@ -32,6 +33,15 @@ _PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
+def _number(value: Any) -> Any:
+    """A Python number as a float: a whole one would be another type to compile for. The checks see the rest."""
+    return float(value) if isinstance(value, Real) else value
+
+
+def _numbers(values: Any) -> Any:
+    return tuple(map(_number, values)) if isinstance(values, list | tuple) else values
+
+
 class Highway(eqx.Module):
     """Drive fast on a road with traffic, keep right, and do not crash.
 
@@ -46,12 +56,17 @@ class Highway(eqx.Module):
     episode *terminates* with a crash of the ego and is *truncated* after `duration` seconds; both may be true at once.
     Settings have the names and defaults of highway-env's configuration, with the paper's 5 lanes and 10 vehicles.
 
-    `step` and `reset` are made for ``jax.vmap``: a batch runs as one program with the batch on the last axis.
+    `step` and `reset` are made for ``jax.vmap``: a batch runs as one program with the batch on the last axis. The three
+    settings that only say how an episode begins, `vehicles_density`, `others_speed` and `ego_spacing`, are leaves of
+    the environment as a pytree: a function compiled with the environment as its argument serves all their values.
 
     Args:
         lanes_count: number of lanes.
         vehicles_count: number of other vehicles.
         vehicles_density: of the others at the start; 2 halves their distances.
+        others_speed: (low, high), between which the speed is drawn that each of the others starts with and wants.
+            highway-env always draws it from 0.7 to 0.8 of the speed limit of 30 m/s; there the same takes a subclass of
+            its ``IDMVehicle`` with another ``create_random`` (see ``docs/highway.md``).
         duration: seconds of an episode.
         simulation_frequency: steps of the simulation per second.
         policy_frequency: decisions per second.
@@ -76,11 +91,12 @@ class Highway(eqx.Module):
 
     lanes_count: int = eqx.field(static=True, default=5)
     vehicles_count: int = eqx.field(static=True, default=10)
-    vehicles_density: float = eqx.field(static=True, default=1.0)
+    vehicles_density: float = eqx.field(converter=_number, default=1.0)
+    others_speed: tuple[float, float] = eqx.field(converter=_numbers, default=OTHERS_SPEED)
     duration: float = eqx.field(static=True, default=40.0)
     simulation_frequency: int = eqx.field(static=True, default=15)
     policy_frequency: int = eqx.field(static=True, default=1)
-    ego_spacing: float = eqx.field(static=True, default=2.0)
+    ego_spacing: float = eqx.field(converter=_number, default=2.0)
     initial_lane_id: int | None = eqx.field(static=True, default=None)
     observed_vehicles: int = eqx.field(static=True, default=5)
     collision_reward: float = eqx.field(static=True, default=-1.0)
@@ -115,7 +131,7 @@ class Highway(eqx.Module):
     def spec(self) -> EnvSpec:
         """Five numbers in [-1, 1] for every observed vehicle, five actions."""
         size = FEATURES * self.observed_vehicles
-        names = [name for name, settings in _PRESETS.items() if type(self)(**settings) == self]
+        names = [name for name, settings in _PRESETS.items() if (type(self)(**settings) == self) is True]
         return EnvSpec(
             name=f"sentinel/{names[0]}" if names else "sentinel/highway",
             obs_size=size,
@@ -147,6 +163,7 @@ class Highway(eqx.Module):
             self.vehicles_count + 1,
             self.lanes_count,
             (self.ego_spacing, 1 / self.vehicles_density),
+            self.others_speed,
             self.initial_lane_id,
             self.simulation_frequency,
         )

@@ -9,8 +9,10 @@ from jaxtyping import Array, Float
 from sentinel_rl.envs.highway import road
 from sentinel_rl.envs.highway.state import HighwayState
 
+Scalar = float | Float[Array, ""]
+
 EGO_SPEED = 25.0
-_SPEEDS = (0.7 * road.SPEED_LIMIT, 0.8 * road.SPEED_LIMIT)
+OTHERS_SPEED = (0.7 * road.SPEED_LIMIT, 0.8 * road.SPEED_LIMIT)
 _DELTAS = (3.5, 4.5)
 _JITTER = (0.9, 1.1)
 LANE_CHANGE_DELAY = 1.0
@@ -20,7 +22,8 @@ def draw_state(
     key: jax.Array,
     vehicles: int,
     lanes: int,
-    spacing: tuple[float, float],
+    spacing: tuple[Scalar, Scalar],
+    speeds: tuple[Scalar, Scalar],
     first_lane: int | None,
     frequency: int,
 ) -> HighwayState:
@@ -37,11 +40,12 @@ def draw_state(
         vehicles: number of vehicles, the ego included.
         lanes: number of lanes.
         spacing: of the ego, and of the others.
+        speeds: (low, high) of the others.
         first_lane: the lane of the ego, drawn when None.
         frequency: simulation steps per second.
     """
     lane_draw, *draws = jax.random.uniform(key, (4, vehicles))
-    speed_draw, jitter, delta = (_between(u, *ends) for u, ends in zip(draws, (_SPEEDS, _JITTER, _DELTAS), strict=True))
+    speed_draw, jitter, delta = (_between(u, *ends) for u, ends in zip(draws, (speeds, _JITTER, _DELTAS), strict=True))
     ego = jnp.arange(vehicles) == 0
     lane = jnp.minimum(jnp.floor(lane_draw * lanes), lanes - 1)
     if first_lane is not None:
@@ -68,7 +72,7 @@ def draw_state(
     )
 
 
-def _between(uniform: Float[Array, " V"], low: float, high: float) -> Float[Array, " V"]:
+def _between(uniform: Float[Array, " V"], low: Scalar, high: Scalar) -> Float[Array, " V"]:
     return low + (high - low) * uniform
 
 
