@@ -7,10 +7,12 @@ import pytest
 
 from sentinel_rl.runners.population import Fleet
 from sentinel_rl.runners.train import Training, chunks_together
-from sentinel_rl.study import Cell, Record, Store, grid, run_grid
+from sentinel_rl.study import Cell, Record, Store, ahead, grid, run, run_grid
+from sentinel_rl.study.ahead import Ahead
 from sentinel_rl.study.company import companies, grouped
+from sentinel_rl.study.frozen import evaluate_frozen, lower_frozen
 from sentinel_rl.study.run import run_cells
-from tests.study.grids import CELL, computed, with_options
+from tests.study.grids import CELL, computed, same_arrays, with_options
 
 SOLE = {name: value for name, value in CELL.options.items() if name not in ("k", "atoms")}
 UADQN = dataclasses.replace(CELL, agent="uadqn", options={**SOLE, "quantiles": 5})
@@ -109,3 +111,36 @@ def test_trainings_that_differ_do_not_go_together():
     )
     with pytest.raises(ValueError, match="same environment, plan"):
         next(chunks_together([one, other]))
+
+
+def test_what_is_compiled_ahead_is_what_is_called(as_on_an_accelerator, monkeypatch):
+    """The programs are the same to the letter, so that the cache finds them; and the results are the same bits."""
+    foreseen, called = {}, {"training": [], "evaluating": []}
+    begin, at_once = Ahead.begin, Fleet.advance_at_once
+
+    def foreseeing(self, purpose, programs):
+        programs = list(programs)
+        foreseen.setdefault(purpose, []).extend(program.as_text() for program in programs)
+        begin(self, purpose, programs)
+
+    def advancing(self, *args):
+        called["training"] += [program.as_text() for program in self.lower(*args)]
+        return at_once(self, *args)
+
+    def evaluating(trainings, *args):
+        trained = [(each.groups, each.seeds) for each in trainings]
+        called["evaluating"] += [program.as_text() for program in lower_frozen(trainings[0].fleet, trained, *args)]
+        return evaluate_frozen(trainings, *args)
+
+    monkeypatch.setattr(Ahead, "begin", foreseeing)
+    monkeypatch.setattr(Fleet, "advance_at_once", advancing)
+    monkeypatch.setattr(run, "evaluate_frozen", evaluating)
+    cells = [CELL, RANDOM]
+    without = run_cells(cells)
+    assert not foreseen, "a CPU compiles nothing ahead"
+    monkeypatch.setattr(ahead, "_worthwhile", lambda fleet: True)
+    records = run_cells(cells)
+    for purpose, texts in called.items():
+        assert set(texts) == set(foreseen[purpose]), purpose
+    assert len(foreseen["looking"]) == 1
+    assert all(same_arrays(*pair) for pair in zip(records, without, strict=True))

@@ -5,14 +5,14 @@ way a group of runs is one compiled call, sharded over the devices, and a run's 
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.sharding import Mesh, PartitionSpec
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
 from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.spec import Env
@@ -75,18 +75,34 @@ class Fleet:
 
     def start(self, agents: Sequence[Agent], seeds: Sequence[int]) -> list[Population]:
         """Begin a run per seed, in groups; the last group is filled up with repetitions."""
+        return [self._begin(stacked, seed_keys(own)) for stacked, own in self._groups(agents, seeds)]
+
+    def outline(self, agents: Sequence[Agent], seeds: Sequence[int]) -> list[Population]:
+        """The shapes of what `start` makes, for which programs can be compiled before anything is computed."""
+        # What is on one device is not split, and JAX calls it so.
+        place = NamedSharding(self.mesh, PartitionSpec("runs") if len(self.devices) > 1 else PartitionSpec())
+
+        def shape(leaf: jax.ShapeDtypeStruct) -> jax.ShapeDtypeStruct:
+            return jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=place, weak_type=leaf.weak_type)
+
+        groups = []
+        for stacked, own in self._groups(agents, seeds):
+            runs = jax.eval_shape(self._begin, stacked, seed_keys(own)).runs
+            groups.append(Population(stacked, jax.tree.map(shape, runs)))
+        return groups
+
+    def _groups(self, agents: Sequence[Agent], seeds: Sequence[int]) -> Iterator[tuple[Any, list[int]]]:
+        """The agents and seeds of every group."""
         size = self.group_size(len(seeds))
         filled = -(-len(seeds) // size) * size
         order = [min(i, len(seeds) - 1) for i in range(filled)]
-        groups = []
         for begin in range(0, filled, size):
             part = order[begin : begin + size]
-            stacked = stack_agents([agents[i] for i in part])
-            keys = seed_keys([seeds[i] for i in part])
-            world, obs, run_keys = _start_worlds(keys, self.env, self.mesh)
-            state = _start_agents(stacked, keys, self.env, self.mesh)
-            groups.append(Population(stacked, RunState(state, world, obs, run_keys)))
-        return groups
+            yield stack_agents([agents[i] for i in part]), [seeds[i] for i in part]
+
+    def _begin(self, stacked: Any, keys: jax.Array) -> Population:
+        state = _start_agents(stacked, keys, self.env, self.mesh)
+        return Population(stacked, RunState(state, *_start_worlds(keys, self.env, self.mesh)))
 
     def advance(self, groups: Sequence[Population], parts: Segments, steps: int) -> list[Advanced]:
         """Advance groups by a chunk: one after the other on a CPU, all in one call on accelerators.
@@ -101,12 +117,19 @@ class Fleet:
 
     def advance_at_once(self, groups: Sequence[Population], parts: Segments, steps: int) -> list[Advanced]:
         """Advance groups by a chunk in one compiled call."""
-        agents, runs = [group.agents for group in groups], [group.runs for group in groups]
-        times = (parts.begin, parts.end, parts.update)
-        advanced = _advance(agents, runs, self.env, times, self.plan, parts.length, steps, self.mesh)
+        advanced = _advance(*self._arguments(groups, parts, steps))
         return [
-            (Population(own, run), trace, metrics) for own, (run, trace, metrics) in zip(agents, advanced, strict=True)
+            (Population(group.agents, runs), trace, metrics)
+            for group, (runs, trace, metrics) in zip(groups, advanced, strict=True)
         ]
+
+    def lower(self, groups: Sequence[Population], parts: Segments, steps: int) -> list[Any]:
+        """The programs of `advance`, traced but not compiled; outlines of groups are enough."""
+        return [_advance.lower(*self._arguments(call, parts, steps)) for call in self.calls(groups)]
+
+    def _arguments(self, groups: Sequence[Population], parts: Segments, steps: int) -> tuple[Any, ...]:
+        agents, runs = [group.agents for group in groups], [group.runs for group in groups]
+        return agents, runs, self.env, (parts.begin, parts.end, parts.update), self.plan, parts.length, steps, self.mesh
 
 
 # Compiled at the level of the module: another fleet of the same shapes compiles nothing. Worlds are started by

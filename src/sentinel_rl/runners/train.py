@@ -170,10 +170,17 @@ def chunks_together(
     first = trainings[0]
     if any((other.fleet.env, other.plan, other.t) != (first.fleet.env, first.plan, first.t) for other in trainings):
         raise ValueError("trainings go side by side when they have the same environment, plan and steps so far")
-    usual = _CHUNK.get(first.fleet.devices[0].platform, 10_000)
-    for parts, steps in chunked(first.plan, first.t, min(usual, target or usual), end):
+    for parts, steps in cuts(first.fleet, first.t, target, end):
         advanced = iter(first.fleet.advance([group for each in trainings for group in each.groups], parts, steps))
         yield [each.take_in([next(advanced) for _ in each.groups], parts) for each in trainings]
+
+
+def cuts(
+    fleet: Fleet, begin: int = 0, target: int | None = None, end: int | None = None
+) -> Iterator[tuple[Segments, int]]:
+    """The chunks of a plan from step `begin` on, see `Training.chunks`, and the longest one's steps."""
+    usual = _CHUNK.get(fleet.devices[0].platform, 10_000)
+    return chunked(fleet.plan, begin, min(usual, target or usual), end)
 
 
 def _one_of(leaf: jax.Array) -> jax.ShapeDtypeStruct:

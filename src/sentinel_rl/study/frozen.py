@@ -1,7 +1,7 @@
 """Frozen policies of many runs examined at once: every run, every episode side by side in one compiled call."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,8 +18,8 @@ from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.highway.road import closest_lane
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.runners.evaluate import LIMIT, Player, play
-from sentinel_rl.runners.fused import Population, RunState, each_run
-from sentinel_rl.runners.population import joined
+from sentinel_rl.runners.fused import Population, each_run
+from sentinel_rl.runners.population import Fleet, joined
 from sentinel_rl.runners.train import Training
 from sentinel_rl.study.cell import Evaluation
 
@@ -28,6 +28,9 @@ _SIDE_BY_SIDE = {"cpu": 500}
 _SIDE_BY_SIDE_ELSEWHERE = 2**15
 
 SPEED_BINS = 40  # of 1 m/s
+
+# The groups of a training and its seeds.
+_Trained = tuple[Sequence[Population], Sequence[int]]
 
 
 def evaluate_frozen(
@@ -47,31 +50,49 @@ def evaluate_frozen(
         for every training ``discounted``, ``reward``, ``length``, ``terminated`` ``[S, E]``, and means over the
         decisions ``[S, ...]``.
     """
-    fleet = trainings[0].fleet
-    players = [_policies(training, index) for training in trainings for index in range(len(training.groups))]
+    parts = [
+        [told for arguments in calls for told in _play_groups(*arguments)]
+        for calls in _slices(
+            trainings[0].fleet, [(each.groups, each.seeds) for each in trainings], env, evaluation, gamma
+        )
+    ]
+    by_group = iter(zip(*jax.device_get(parts), strict=True))
+    return [_told([next(by_group) for _ in each.groups], len(each.seeds), evaluation.episodes) for each in trainings]
+
+
+def lower_frozen(
+    fleet: Fleet, trained: Sequence[_Trained], env: Env, evaluation: Evaluation, gamma: float
+) -> list[Any]:
+    """The programs of an evaluation, traced but not compiled; outlines of groups are enough."""
+    return [_play_groups.lower(*arguments) for arguments in next(_slices(fleet, trained, env, evaluation, gamma))]
+
+
+def _slices(
+    fleet: Fleet, trained: Sequence[_Trained], env: Env, evaluation: Evaluation, gamma: float
+) -> Iterator[list[tuple[Any, ...]]]:
+    """The calls of `_play_groups` that play all episodes, as many at once as the devices take."""
+    players = [_policies(groups, seeds, index) for groups, seeds in trained for index in range(len(groups))]
     calls = fleet.calls(players)
     side_by_side = _SIDE_BY_SIDE.get(fleet.devices[0].platform, _SIDE_BY_SIDE_ELSEWHERE) * len(fleet.devices)
     together = max(1, side_by_side // max(sum(group.size for group in call) for call in calls))
     slices = math.ceil(evaluation.episodes / together)
     count = math.ceil(evaluation.episodes / slices)
-    parts = []
     for begin in range(0, slices * count, count):
         numbers = jnp.arange(begin, begin + count)
         weights = numbers < evaluation.episodes  # the last slice may be longer than what is asked for
         common = env, jnp.uint32(evaluation.seed), jnp.float32(gamma), numbers, weights, fleet.mesh
-        parts.append([told for call in calls for told in _play_groups(call, *common)])
-    by_group = iter(zip(*jax.device_get(parts), strict=True))
-    return [_told([next(by_group) for _ in each.groups], len(each.seeds), evaluation.episodes) for each in trainings]
+        yield [(call, *common) for call in calls]
 
 
-def _policies(training: Training, index: int) -> Population:
+def _policies(groups: Sequence[Population], seeds: Sequence[int], index: int) -> Population:
     """A group without its worlds and what was seen, which frozen policies need not, and with seeds for keys."""
-    group, seeds = training.groups[index], training.seeds
-    states = group.runs.agent
-    if getattr(states, "replay", None) is not None:
-        states = eqx.tree_at(lambda state: state.replay, states, None)
+    group = groups[index]
     own = [seeds[min(index * group.size + i, len(seeds) - 1)] for i in range(group.size)]
-    return Population(group.agents, RunState(states, None, group.runs.obs, jnp.asarray(own, jnp.uint32)))
+    if getattr(group.runs.agent, "replay", None) is not None:
+        group = eqx.tree_at(lambda group: group.runs.agent.replay, group, None)
+    world_and_key = None, jnp.asarray(own, jnp.uint32)
+    policies: Population = eqx.tree_at(lambda group: (group.runs.env, group.runs.key), group, world_and_key)
+    return policies
 
 
 def _told(groups: list[Any], runs: int, episodes: int) -> dict[str, np.ndarray]:

@@ -1,5 +1,6 @@
 """What agents tell of themselves while they learn, looked at now and then without holding them up."""
 
+from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
@@ -43,7 +44,7 @@ class Looks:
 
     def _look(self, group: Population) -> list[Any]:
         states = group.runs.agent
-        if not isinstance(getattr(states, "replay", None), Replay):
+        if not _tells(group):
             return [{}]
         if self._fleet.devices[0].platform != "cpu":
             return [_look_at_all(group.agents, states, self._fleet.mesh)]
@@ -52,6 +53,16 @@ class Looks:
         small = eqx.tree_at(lambda state: state.replay, states, _recent(states.replay, self._fleet.mesh))
         pair = jax.device_put((group.agents, small), self._fleet.devices[0])
         return [_look_at_one(*_run(pair, i)) for i in range(group.runs.obs.shape[0])]
+
+
+def lower_looks(groups: Sequence[Population], mesh: Mesh) -> list[Any]:
+    """The programs of looks on an accelerator, traced but not compiled; outlines of groups are enough."""
+    return [_look_at_all.lower(group.agents, group.runs.agent, mesh) for group in groups if _tells(group)]
+
+
+def _tells(group: Population) -> bool:
+    """Whether there is anything to look at: agents that learn nothing have seen nothing."""
+    return isinstance(getattr(group.runs.agent, "replay", None), Replay)
 
 
 @partial(jax.jit, static_argnames="mesh")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ from sentinel_rl.compilation import use_compilation_cache
 from sentinel_rl.errors import Stopped
 from sentinel_rl.runners.signals import Stopper
 from sentinel_rl.runners.train import Training, chunks_together
+from sentinel_rl.study.ahead import compile_ahead
 from sentinel_rl.study.cell import Cell
 from sentinel_rl.study.company import plan_of
 from sentinel_rl.study.curves import Curves
@@ -49,21 +51,31 @@ def run_cells(cells: Sequence[Cell], report: Report = lambda t: None, stopper: S
     with watch.measure("training"):
         env = cells[0].make_env()
         agents: list[Any] = [cell.make_agent(env) for cell in cells]
-        plan = plan_of(cells, agents)
-        trainings = [
-            Training([agent] * len(cell.seeds), env, plan, cell.seeds, logged=False)
-            for cell, agent in zip(cells, agents, strict=True)
-        ]
-        arrays = _train(cells, trainings, float(agents[0].gamma), report, stopper)
-    with watch.measure("evaluating"):
-        for number, evaluation in enumerate(cells[0].evaluations):
-            _stop_if_asked(stopper, cells)
-            world = cells[0].make_env(evaluation.env_settings)
-            played = evaluate_frozen(trainings, world, evaluation, float(agents[0].gamma))
-            for own, told in zip(arrays, played, strict=True):
-                own |= {f"eval/{evaluation.name}/{name}": values for name, values in told.items()}
-                if number == 0 and "differs_additive" in told:
-                    own |= {f"choices/{name}": told[f"differs_{name}"] for name in ("additive", "neutral")}
+        gamma, plan = float(agents[0].gamma), plan_of(cells, agents)
+    between = max(1, -(-cells[0].steps // _LOOKS))
+    with watch.measure("compiling"):
+        begun = compile_ahead(cells, agents, env, plan, between)
+    with closing(begun) as ahead:
+        with watch.measure("training"):
+            trainings = [
+                Training([agent] * len(cell.seeds), env, plan, cell.seeds, logged=False)
+                for cell, agent in zip(cells, agents, strict=True)
+            ]
+        with watch.measure("compiling"):
+            ahead.wait("training")
+            ahead.wait("looking")
+        with watch.measure("training"):
+            arrays = _train(cells, trainings, between, gamma, report, stopper)
+        with watch.measure("compiling"):
+            ahead.wait("evaluating")
+        with watch.measure("evaluating"):
+            for number, evaluation in enumerate(cells[0].evaluations):
+                _stop_if_asked(stopper, cells)
+                world = cells[0].make_env(evaluation.env_settings)
+                for own, told in zip(arrays, evaluate_frozen(trainings, world, evaluation, gamma), strict=True):
+                    own |= {f"eval/{evaluation.name}/{name}": values for name, values in told.items()}
+                    if number == 0 and "differs_additive" in told:
+                        own |= {f"choices/{name}": told[f"differs_{name}"] for name in ("additive", "neutral")}
     seconds = watch.seconds | {"wall": time.perf_counter() - began}
     company = [cell.name for cell in cells]
     records = []
@@ -75,12 +87,18 @@ def run_cells(cells: Sequence[Cell], report: Report = lambda t: None, stopper: S
 
 
 def _train(
-    cells: Sequence[Cell], trainings: Sequence[Training], gamma: float, report: Report, stopper: Stopper | None
+    cells: Sequence[Cell],
+    trainings: Sequence[Training],
+    between: int,
+    gamma: float,
+    report: Report,
+    stopper: Stopper | None,
 ) -> list[dict[str, np.ndarray]]:
+    """Train to the end, with looks at least every `between` steps; returns the arrays of every cell's record."""
     first = cells[0]
     curves = [Curves(len(cell.seeds), cell.steps, cell.points, gamma) for cell in cells]
     looks = [Looks(training.fleet, len(training.seeds)) for training in trainings]
-    for together in chunks_together(trainings, max(1, -(-first.steps // _LOOKS))):
+    for together in chunks_together(trainings, between):
         for look, training, curve, progress in zip(looks, trainings, curves, together, strict=True):
             look.add(progress.t, training.groups)
             if progress.chunk is not None:
