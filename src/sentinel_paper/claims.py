@@ -3,6 +3,7 @@
 import dataclasses
 import enum
 import math
+from collections.abc import Iterable
 
 
 class Verdict(enum.StrEnum):
@@ -28,12 +29,32 @@ class Claim:
 
 @dataclasses.dataclass(frozen=True)
 class Finding:
-    """The verdict on a claim in one setting, with the reason in numbers."""
+    """The verdict on a claim in one setting, with the reason in numbers.
+
+    Args:
+        claim: of the paper.
+        setting: in which it is judged.
+        verdict: on it.
+        reason: all numbers that matter, in words.
+        effect: the one number that decides, with its interval; where there are several, the least favourable one.
+    """
 
     claim: Claim
     setting: str
     verdict: Verdict
     reason: str
+    effect: str = ""
+
+
+def together(verdicts: Iterable[Verdict]) -> Verdict:
+    """The verdict on what is judged in several ways: it holds when all do, and does not when one does not.
+
+    Example:
+        >>> print(together([Verdict.HOLDS, Verdict.UNDECIDED]))
+        undecided
+    """
+    found = set(verdicts)
+    return next((one for one in (Verdict.FAILS, Verdict.UNDECIDED) if one in found), Verdict.HOLDS)
 
 
 def share_interval(successes: int, runs: int, z: float = 1.96) -> tuple[float, float]:
@@ -50,6 +71,17 @@ def share_interval(successes: int, runs: int, z: float = 1.96) -> tuple[float, f
     centre = share + z**2 / (2 * runs)
     spread = z * math.sqrt(share * (1 - share) / runs + z**2 / (4 * runs**2))
     return (centre - spread) / (1 + z**2 / runs), (centre + spread) / (1 + z**2 / runs)
+
+
+def share_text(successes: int, runs: int) -> str:
+    """A share in per cent with its interval.
+
+    Example:
+        >>> share_text(10, 100)
+        '10.0% [5.5, 17.4]'
+    """
+    low, high = (100 * max(0.0, min(1.0, end)) for end in share_interval(successes, runs))
+    return f"{100 * successes / runs:.1f}% [{low:.1f}, {high:.1f}]"
 
 
 def mostly(successes: list[int], runs: int) -> Verdict:

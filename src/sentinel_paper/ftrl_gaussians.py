@@ -159,21 +159,32 @@ def _printed_losses(records: Records) -> Finding:
     reason = (
         f"KL(m || f_i) is {_show(named)}; the other direction, KL(f_i || m) = {_show(other)}, {match} these numbers."
     )
-    return Finding(PAPER[0], "the direction named", Verdict.of(_agrees(named, PRINTED.losses)), reason)
+    verdict = Verdict.of(_agrees(named, PRINTED.losses))
+    return Finding(PAPER[0], "the direction named", verdict, reason, f"{_show(named)}; exact")
 
 
 def _printed_weights(records: Records, rule: Rule) -> Finding:
     weights = records.weights[RULES.index(rule), _place(records, 1.0)]
     turned = "the direction named" if rule.divergence == "marginal_to_member" else "the direction turned round"
     return Finding(
-        PAPER[1], f"{turned}, {rule}", Verdict.of(_agrees(weights, PRINTED.weights)), f"they are {_show(weights)}."
+        PAPER[1],
+        f"{turned}, {rule}",
+        Verdict.of(_agrees(weights, PRINTED.weights)),
+        f"they are {_show(weights)}.",
+        f"{_show(weights)}; exact",
     )
 
 
 def _average(records: Records) -> Finding:
     weights = records.weights[:, _place(records, 0.0)]
     holds = bool(np.allclose(weights, 1 / weights.shape[-1]))
-    return Finding(PAPER[2], "all four rules", Verdict.of(holds), f"the largest weight of any is {weights.max():.4f}.")
+    return Finding(
+        PAPER[2],
+        "all four rules",
+        Verdict.of(holds),
+        f"the largest weight of any is {weights.max():.4f}.",
+        f"largest weight {weights.max():.4f}; exact",
+    )
 
 
 def _greedy(records: Records) -> Finding:
@@ -186,7 +197,8 @@ def _greedy(records: Records) -> Finding:
         f"estimator {chosen} is the {role} similar to the marginal, and the most similar is number {_or(nearest)}. "
         f"The plus sign ends at estimator {plus}, the minus sign at estimator {minus}."
     )
-    return Finding(PAPER[3], "both directions", Verdict.of(nearest == {chosen}), reason)
+    effect = f"the plus sign ends at estimator {plus}, most similar is {_or(nearest)}; exact"
+    return Finding(PAPER[3], "both directions", Verdict.of(nearest == {chosen}), reason, effect)
 
 
 def _greedy_choices(records: Records, prefer: Prefer) -> set[int]:

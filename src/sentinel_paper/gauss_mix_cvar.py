@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array
 from matplotlib.axes import Axes
 
-from sentinel_paper.claims import Claim, Finding, Verdict, mostly
+from sentinel_paper.claims import Claim, Finding, Verdict, mostly, share_text
 from sentinel_paper.output import Page, Row, publish
 from sentinel_rl.cli import figures
 from sentinel_rl.returns import CategoricalReturn, GaussianMixture
@@ -154,7 +154,11 @@ def _strict(records: Records, place: int) -> Finding:
         f"the distribution."
     )
     return Finding(
-        PAPER[0], _setting(settings.scales[place]), Verdict.of(bool((counts == settings.runs).all())), reason
+        PAPER[0],
+        _setting(settings.scales[place]),
+        Verdict.of(bool((counts == settings.runs).all())),
+        reason,
+        f"additive minus total at least {gap:.4f}, in {share_text(int(counts.min()), settings.runs)} of runs",
     )
 
 
@@ -165,12 +169,14 @@ def _nearer(records: Records, place: int) -> Finding:
     counts = records.closer[place, low]
     below = (records.composite < records.total)[place][:, low].mean()
     miss = {kind: np.abs(getattr(records, kind) - records.total)[place][:, low].mean() for kind in KINDS}
+    rare, often = (share_text(int(count), settings.runs) for count in (counts.min(), counts.max()))
     reason = (
-        f"composite is closer in {_among(counts, settings.runs)}, depending on alpha. On "
+        f"composite is closer in {_among(counts, settings.runs)}, depending on alpha: {rare} to {often}. On "
         f"average over alpha <= 0.5 it misses the total by {miss['composite']:.3f}, additive by "
         f"{miss['additive']:.3f}. Composite lies below the total, on the side of caution, in {below:.0%} of the cases."
     )
-    return Finding(PAPER[1], _setting(settings.scales[place]), mostly(counts.tolist(), settings.runs), reason)
+    effect = f"closer in {rare} of runs at alpha {settings.alphas[int(np.argmin(counts))]:g}, where least often"
+    return Finding(PAPER[1], _setting(settings.scales[place]), mostly(counts.tolist(), settings.runs), reason, effect)
 
 
 def _numbers(records: Records) -> list[Row]:

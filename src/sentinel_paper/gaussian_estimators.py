@@ -88,6 +88,7 @@ def findings(records: Records) -> list[Finding]:
             Verdict.of(shrinks and all(gap[-1] < CLOSE for gap in gaps.values())),
             f"who knows omega takes the uncertain action above {found.known:.4f}; {said}. The distance "
             f"{'shrinks' if shrinks else 'does not shrink'} with every doubling.",
+            f"off by at most {max(gap[-1] for gap in gaps.values()):.4f} at concentration {sizes[-1]:g}; exact",
         ),
         Finding(
             PAPER[1],
@@ -95,6 +96,7 @@ def findings(records: Records) -> list[Finding]:
             Verdict.of(bool((np.diff(apart) < 0).all())),
             f"the belief means at which additive and composite change their mind are {apart[0]:.4f} apart at first "
             f"and {apart[-1]:.4f} at last.",
+            f"thresholds {apart[0]:.4f} apart at first, {apart[-1]:.4f} at last; exact",
         ),
     ]
 

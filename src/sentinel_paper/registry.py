@@ -49,6 +49,7 @@ class Experiment:
 
 
 EXPERIMENTS = (
+    Experiment("theorems", "Coherence, and composite against additive risk", "theorems 1, 2 (section 4)", grid=False),
     Experiment("gauss-mix-cvar", "Composite, additive and total risk of a mixture", "figures 2, 8", grid=False),
     Experiment("gaussian-estimators", "Safe or uncertain action under a belief", "figure 9 (C.3)", grid=False),
     Experiment("ftrl-gaussians", "FTRL weights of three Gaussian estimators", "figure 10 (D.2)", grid=False),

@@ -6,7 +6,7 @@ import pytest
 
 from sentinel_paper import registry
 
-ANALYTIC = ("gauss-mix-cvar", "gaussian-estimators", "ftrl-gaussians")
+ANALYTIC = ("theorems", "gauss-mix-cvar", "gaussian-estimators", "ftrl-gaussians")
 PAGE = (Path(__file__).parents[2] / "docs" / "paper.md").read_text()
 
 

@@ -11,7 +11,7 @@ from sentinel_paper.registry import EXPERIMENTS
 PLANNED = {
     *("gauss-mix-cvar", "gaussian-estimators", "ftrl-gaussians", "table-highway", "fig-highway-crashes"),
     *("fig-risk-measures", "fig-ftrl-lambda", "table-ensemble-size", "table-compute", "fig-toy-laws"),
-    "fig-toy-wasserstein",
+    *("fig-toy-wasserstein", "theorems"),
 }
 
 
@@ -34,7 +34,7 @@ def test_an_experiment_has_its_parts(experiment):
     ("name", "message"),
     [
         ("gauss-mix-cvr", "did you mean 'gauss-mix-cvar'"),
-        ("zzz", "unknown experiment 'zzz': There are gauss-mix-cvar"),
+        ("zzz", "unknown experiment 'zzz': There are theorems, gauss-mix-cvar"),
     ],
 )
 def test_unknown_names(name, message):
