@@ -7,7 +7,7 @@ from sentinel_paper import judging, trained
 from sentinel_paper.claims import Claim, Finding
 from sentinel_paper.curves import curve_rows, draw_bands
 from sentinel_paper.highway_agents import ADDITIVE, AGENTS, COMPOSITE, RIVALS, evaluations
-from sentinel_paper.metrics import CRASHES, TRAINING_TAIL, TRAINING_VALUE, numbers, overview, summaries
+from sentinel_paper.metrics import CRASHES, TRAINING_TAIL, TRAINING_VALUE, numbers, overview, runs, summaries
 from sentinel_paper.output import Page, Row, Section, csv_text
 from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import HIGHWAY
@@ -97,7 +97,8 @@ def render(records: Records, out: Path) -> list[Path]:
             axes.set(title=_size(part), ylabel="crashes")
         axes.legend(fontsize=9)
         files = write(page, drawing, short, numbers(short, AGENTS, METRICS), METRICS, out)
-    return [*files, write_atomically(out / f"{NAME}-curves.csv", csv_text(curves))]
+    long_runs = write_atomically(out / f"{NAME}-long-runs.csv", csv_text(runs(long, METRICS)))
+    return [*files, long_runs, write_atomically(out / f"{NAME}-curves.csv", csv_text(curves))]
 
 
 def _size(part: trained.Records) -> str:

@@ -57,7 +57,7 @@ def fake(cell):
     return Record(cell, arrays, ABOUT)
 
 
-def fake_grid(cells, store, engine="local", address=None, shard=None, report=None):
+def fake_grid(cells, store, engine="local", address=None, shard=None, report=None, apart=False):
     """In the place of `run_grid`: puts fake records where there are none."""
     for cell in cells[slice(None) if shard is None else slice(shard[0] - 1, None, shard[1])]:
         if cell not in store:

@@ -125,5 +125,6 @@ def test_the_toys_laws_are_judged_by_their_distances(records_of):
         "SENTINEL-4": Verdict.HOLDS,
         "VDQN, noise 0.1": Verdict.FAILS,
         "VDQN, noise 0.4": Verdict.HOLDS,
-        "VDQN, noise 0.1, 10 transitions": Verdict.FAILS,
+        "VDQN, noise 0.1, after 10 transitions": Verdict.UNDECIDED,
+        "VDQN, noise 0.1, mean of the whole curve": Verdict.UNDECIDED,
     }

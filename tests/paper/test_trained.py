@@ -1,5 +1,6 @@
 """From settings to cells to records."""
 
+import csv
 import dataclasses
 import json
 
@@ -20,11 +21,12 @@ from sentinel_paper import (
 )
 from sentinel_paper.claims import Verdict
 from sentinel_paper.cli import reproduce
+from sentinel_paper.metrics import against
 from sentinel_paper.settings import CARTPOLE, HIGHWAY
 from sentinel_paper.trained import FIRST_SEED, Contender, Means, Settings
 from sentinel_rl.envs.registry import make_env
 from sentinel_rl.errors import UsageError
-from sentinel_rl.study import Store
+from sentinel_rl.study import Store, compare, summarise
 from tests.paper import fakes
 
 app = typer.Typer(add_completion=False)
@@ -63,14 +65,14 @@ def test_presets_and_sizes_are_different_cells():
 
 
 def test_experiments_share_cells(fake_training, tmp_path):
-    """The crash figure and the seconds need no training beside that of the table, but for the long and the single."""
+    """The crash figure needs no training beside that of the table, but for the long one; seconds are measured apart."""
     settings = fakes.small(table_highway)
     table_highway.run(settings, None, Means(tmp_path))
     assert len(Store(tmp_path).records()) == 10
     fig_highway_crashes.run(settings, None, Means(tmp_path))
     assert len(Store(tmp_path).records()) == 10 + 7
     table_compute.run(settings, None, Means(tmp_path))
-    assert len(Store(tmp_path).records()) == 10 + 7 + 4
+    assert len(Store(tmp_path).records()) == 10 + 7 + 2 * 4
 
 
 def test_verdicts_follow_the_records(records_of):
@@ -134,3 +136,20 @@ def test_risk_neutral_agents_share_their_program_with_the_others():
         )
     )
     assert len({trained.cell(CARTPOLE, one, Settings()).id for one in (size, lam, pair)}) == 1
+
+
+def test_the_numbers_of_single_runs_are_enough_for_the_statistics(results, records_of):
+    """What is committed of a table: mean, interval and paired test come out of its CSV alone."""
+    with open(results("table-highway") / "table-highway-runs.csv") as file:
+        rows = list(csv.DictReader(file))
+    records = records_of("table-highway")
+    assert len(rows) == len(records.found) * records.settings.runs
+    metrics = [name for name in rows[0] if name not in ("agent", "seed")]
+    assert {"value", "tail", "crashes", "training_value", "value, dense traffic"} <= set(metrics)
+    of = {label: np.array([float(row["crashes"]) for row in rows if row["agent"] == label]) for label in records.found}
+    ours, rivals = of.pop(table_highway.COMPOSITE), {label: of[label] for label in table_highway.RIVALS}
+    told = compare(ours, rivals, better="low")
+    shown = against(records, table_highway.CRASHES, table_highway.COMPOSITE, table_highway.RIVALS)
+    assert told == shown
+    page = (results("table-highway") / "table-highway.json").read_text()
+    assert f"{summarise(ours, worse='high').mean:.1f} crashes" in page
