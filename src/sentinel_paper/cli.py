@@ -75,16 +75,25 @@ def reproduce(
 
 def report(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="Where experiments left theirs.")] = Path("results"),
+    readme: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Put a table and a figure between the markers of a file, too.")
+    ] = None,
 ) -> None:
     """Put all experiments of a folder on one page: report.html, which needs nothing else, and report.md.
+
+    The page begins with every claim of the paper and whether it holds. Only the small files of the experiments are
+    read: neither their records nor a GPU are needed.
 
     **Examples**
 
     - `sentinel report results`
+    - `sentinel report results --readme README.md`: between `<!-- results:begin -->` and `<!-- results:end -->`
     """
+    from sentinel_paper.readme import fill
     from sentinel_paper.report import write_report
 
-    results().print(*map(str, write_report(folder)), sep="\n", markup=False, soft_wrap=True)
+    files = write_report(folder) + ([] if readme is None else [fill(readme, folder)])
+    results().print(*map(str, files), sep="\n", markup=False, soft_wrap=True)
 
 
 def _use_all_cores() -> None:

@@ -6,7 +6,7 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from matplotlib.figure import Figure
 
@@ -96,7 +96,7 @@ class Page:
             "results": [_told(row) for row in self.results],
             "findings": [
                 {"claim": finding.claim.text, "where": finding.claim.where, "setting": finding.setting}
-                | {"verdict": str(finding.verdict), "reason": finding.reason}
+                | {"verdict": str(finding.verdict), "effect": finding.effect, "reason": finding.reason}
                 for finding in self.findings
             ],
             "words": self.words,
@@ -148,8 +148,8 @@ def csv_text(rows: Sequence[Row]) -> str:
     return text.getvalue()
 
 
-def table(rows: Sequence[Row]) -> str:
-    """Rows as a Markdown table, numbers with three decimals.
+def table(rows: Sequence[Row], side: Literal["left", "right"] = "right") -> str:
+    """Rows as a Markdown table, numbers with three decimals, cells on one side.
 
     Example:
         >>> print(table([{"alpha": 0.25, "total": -1 / 3}]))
@@ -157,8 +157,8 @@ def table(rows: Sequence[Row]) -> str:
         | ---: | ---: |
         | 0.250 | -0.333 |
     """
-    lines = [list(rows[0]), ["---:"] * len(rows[0])]
-    lines += [[_cell(value, ".3f") for value in row.values()] for row in rows]
+    lines = [list(rows[0]), [{"left": "---", "right": "---:"}[side]] * len(rows[0])]
+    lines += [[_cell(value, ".3f").replace("|", "\\|") for value in row.values()] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

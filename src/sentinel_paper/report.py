@@ -1,15 +1,18 @@
-"""All experiments of a folder on one page, as HTML that needs nothing else and as Markdown."""
+"""All experiments of a folder on one page, as HTML that needs nothing else and as Markdown.
+
+Only the small files of the experiments are read, JSON, Markdown and SVG: neither records nor a GPU are needed.
+"""
 
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sentinel_paper.claims import Verdict
+from sentinel_paper import report_rows
 from sentinel_paper.output import table
 from sentinel_paper.registry import EXPERIMENTS
 from sentinel_paper.report_html import html_page
+from sentinel_paper.statements import Line
 from sentinel_rl import __version__
 from sentinel_rl.cli.files import write_atomically
 from sentinel_rl.errors import CorruptError, UsageError
@@ -26,10 +29,11 @@ def write_report(folder: Path) -> list[Path]:
         CorruptError: for a page that cannot be read.
     """
     pages = collect(folder)
+    told = report_rows.all_lines(pages)
     figures = {name: _svg(folder, page, name) for page in pages for name in figures_of(page)}
     return [
-        write_atomically(folder / "report.html", html_page(TITLE, opening(pages), claims(pages), pages, figures)),
-        write_atomically(folder / "report.md", markdown(folder, pages)),
+        write_atomically(folder / "report.html", html_page(TITLE, opening(pages, told), told, pages, figures)),
+        write_atomically(folder / "report.md", markdown(folder, pages, told)),
     ]
 
 
@@ -53,45 +57,36 @@ def figures_of(page: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def opening(pages: Sequence[Mapping[str, Any]]) -> str:
-    """What the report is, in a paragraph."""
-    counts = Counter(finding["verdict"] for page in pages for finding in page["findings"])
-    told = ", ".join(f"{counts[verdict]} {_plural(verdict, counts[verdict])}" for verdict in Verdict)
+def opening(pages: Sequence[Mapping[str, Any]], told: Sequence[Line]) -> str:
+    """What the report is, and how its verdicts come about."""
     return (
-        f"{len(pages)} experiment{'s' * (len(pages) > 1)} of the SENTINEL paper (UAI 2022), run with sentinel-rl "
-        f"{__version__}. "
-        f"Every verdict is computed from the numbers of the run: of {sum(counts.values())} findings {told}. Higher "
-        "values are better, fewer falls and crashes are better; brackets are 95 % bootstrap intervals over runs."
+        f"{len(pages)} result{'s' * (len(pages) > 1)} of the SENTINEL paper's experiments (UAI 2022), run with "
+        f"sentinel-rl {__version__}. Of the claims of the abstract and of section 6, counted once for every result "
+        f"that judges them, {report_rows.counted(told)}.\n\n"
+        "Every verdict is computed from the numbers of the run. One agent is better than another when the 95 % "
+        "bootstrap interval of the difference, paired by seed, leaves out zero and a Wilcoxon test, Holm-corrected "
+        "within the claim, has p < .05. That it is better than others holds when it is better than every one of them, "
+        "and does not hold when another is better than it; everything else is undecided. A claim that is judged in "
+        "several ways holds when it does in all of them, and does not hold when it does not in one. Of several "
+        "comparisons the table shows the least favourable one; p is Holm-corrected. Higher values are better, fewer "
+        "falls and crashes are better; brackets are 95 % intervals over runs. Theorems are searched for "
+        "counterexamples, which can refute but not prove them. Not listed are sentences that no experiment decides: "
+        "what is novel, what others have done, and why value and crashes improve together."
     )
 
 
-def _plural(verdict: Verdict, count: int) -> str:
-    several = {Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold", Verdict.UNDECIDED: "are undecided"}
-    return (
-        {**{one: str(one) for one in Verdict}, Verdict.UNDECIDED: "is undecided"}[verdict]
-        if count == 1
-        else several[verdict]
-    )
-
-
-def claims(pages: Sequence[Mapping[str, Any]]) -> list[dict[str, str]]:
-    """Every claim with its verdict and the reason, one row each."""
-    return [
-        {"claim": finding["claim"], "in the paper": finding["where"], "verdict": finding["verdict"]}
-        | {"experiment": page["folder"], "setting": finding["setting"], "why": finding["reason"]}
-        for page in pages
-        for finding in page["findings"]
-    ]
-
-
-def markdown(folder: Path, pages: Sequence[Mapping[str, Any]]) -> str:
+def markdown(folder: Path, pages: Sequence[Mapping[str, Any]], told: Sequence[Line]) -> str:
     """The report as Markdown: the claims, then every page with its headings one level down."""
-    parts = [f"# {TITLE}", opening(pages), "## Every claim", table(claims(pages))]
+    parts = [f"# {TITLE}", opening(pages, told), "## Every claim", table(report_rows.claim_rows(told), "left")]
+    for heading, rows in report_rows.side_by_side(pages):
+        parts += [f"## {heading}: side by side", table(rows)]
     for page in pages:
         text = (folder / page["folder"] / f"{page['name']}.md").read_text(encoding="utf-8")
-        lines = [f"#{line}" if line.startswith("#") else line for line in text.rstrip("\n").split("\n")]
-        parts.append("\n".join(lines).replace("](", f"]({page['folder']}/"))
-    return "\n\n".join(parts) + "\n"
+        _, *lines = text.rstrip("\n").split("\n")
+        lines = [f"#{line}" if line.startswith("#") else line for line in lines]
+        parts.append(f'<a id="{report_rows.anchor(page)}"></a>\n\n## {report_rows.title(page)}')
+        parts.append("\n".join(lines).strip("\n").replace("](", f"]({page['folder']}/"))
+    return "\n\n".join([*parts, "## Every finding", table(report_rows.finding_rows(pages), "left")]) + "\n"
 
 
 def _page(path: Path) -> dict[str, Any]:

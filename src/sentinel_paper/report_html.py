@@ -5,6 +5,10 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from sentinel_paper.report_rows import anchor, claim_rows, finding_rows, side_by_side
+from sentinel_paper.report_rows import title as heading
+from sentinel_paper.statements import NOT_RUN, Line
+
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
 h1, h2, h3 { line-height: 1.2; }
@@ -21,12 +25,14 @@ figure svg { max-width: 100%; height: auto; }
 .holds { color: #00684d; font-weight: bold; }
 .fails { color: #a33c00; font-weight: bold; }
 .undecided { color: #6b5900; font-weight: bold; }
+.missing { color: #666; font-style: italic; }
 blockquote { margin: 1rem 0 0; padding-left: 1rem; border-left: 3px solid #ccc; font-style: italic; }
 @media (prefers-color-scheme: dark) {
   body { background: #181818; color: #ddd; }
   th, code { background: #2a2a2a; }
   figure { background: #fff; }
   .holds { color: #4fc9a4; } .fails { color: #ff9d66; } .undecided { color: #e6cf4a; }
+  .missing { color: #aaa; } a { color: #8ab4f8; }
 }
 """
 _SCRIPT = """
@@ -52,26 +58,34 @@ for (const head of document.querySelectorAll("th")) {
   head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
 }
 """
-_CLASSES = {"holds": "holds", "does not hold": "fails", "undecided": "undecided"}
+_CLASSES = {"holds": "holds", "does not hold": "fails", "undecided": "undecided", NOT_RUN: "missing"}
+_LINK = re.compile(r"\[([^\]]+)\]\(#([\w-]+)\)")
 _ID = re.compile(r"""(\bid="|url\(#|href="#)""")
 
 
 def html_page(
     title: str,
     opening: str,
-    claims: Sequence[Mapping[str, str]],
+    told: Sequence[Line],
     pages: Sequence[Mapping[str, Any]],
     figures: Mapping[str, str],
 ) -> str:
     """The page; `figures` are SVG by folder and name."""
-    links = "".join(f'<li><a href="#{_anchor(page)}">{escape(_title(page))}</a></li>' for page in pages)
+    links = "".join(f'<li><a href="#{anchor(page)}">{escape(heading(page))}</a></li>' for page in pages)
     body = [
         f"<h1>{escape(title)}</h1>",
         _text(opening),
-        f"<nav><ul>{links}</ul></nav>",
         "<h2>Every claim</h2>",
-        _table(claims),
+        _table(claim_rows(told)),
+        f"<nav><h2>Results</h2><ul>{links}</ul></nav>",
+        *(
+            f"<h2>{escape(name)}: side by side</h2>\n<p>{len(rows)} rows, our numbers of every result.</p>\n"
+            + _table(rows)
+            for name, rows in side_by_side(pages)
+        ),
         *(_experiment(page, figures) for page in pages),
+        "<h2>Every finding</h2>",
+        _table(finding_rows(pages)),
     ]
     return "\n".join(
         [
@@ -88,7 +102,7 @@ def html_page(
 def _experiment(page: Mapping[str, Any], figures: Mapping[str, str]) -> str:
     folder = page["folder"]
     parts = [
-        f'<h2 id="{_anchor(page)}">{escape(_title(page))}</h2>',
+        f'<h2 id="{anchor(page)}">{escape(heading(page))}</h2>',
         f"<p>In the paper: {escape(page['where'])}. Made by <code>{escape(page['command'])}</code> with sentinel-rl "
         f"{escape(page['version'])}; files in <code>{escape(folder)}</code>.</p>",
         _text(page["setup"]),
@@ -123,7 +137,10 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
 
 def _cell(value: str) -> str:
     shade = _CLASSES.get(value)
-    return f'<td class="{shade}">{escape(value)}</td>' if shade else f"<td>{escape(value)}</td>"
+    if shade:
+        return f'<td class="{shade}">{escape(value)}</td>'
+    link = _LINK.fullmatch(value)
+    return f'<td><a href="#{link[2]}">{escape(link[1])}</a></td>' if link else f"<td>{_coded(value)}</td>"
 
 
 def _figure(figures: Mapping[str, str], name: str, title: str) -> str:
@@ -133,15 +150,10 @@ def _figure(figures: Mapping[str, str], name: str, title: str) -> str:
     return f'<figure role="img" aria-label="{escape(title)}">\n{svg}\n</figure>'
 
 
-def _title(page: Mapping[str, Any]) -> str:
-    return f"{page['title']} ({page['folder']})"
-
-
-def _anchor(page: Mapping[str, Any]) -> str:
-    return re.sub(r"\W", "-", f"{page['folder']}")
-
-
 def _text(words: str) -> str:
     """Paragraphs, with code between backticks."""
-    coded = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(words, quote=False))
-    return "\n".join(f"<p>{part}</p>" for part in coded.split("\n\n") if part.strip())
+    return "\n".join(f"<p>{part}</p>" for part in _coded(words).split("\n\n") if part.strip())
+
+
+def _coded(words: str) -> str:
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(words, quote=False))

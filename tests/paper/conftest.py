@@ -4,7 +4,7 @@ import functools
 
 import pytest
 
-from sentinel_paper.registry import find
+from sentinel_paper.registry import EXPERIMENTS, find
 from tests.paper import fakes
 from tests.paper.reference import silent
 
@@ -42,9 +42,25 @@ def results(records_of, tmp_path_factory):
 
     @functools.cache
     def render(name):
-        out = base / name
-        out.mkdir()
-        assert sorted(find(name).load().render(records_of(name), out)) == sorted(out.iterdir())
-        return out
+        return _rendered(name, records_of(name), base / name)
 
+    @functools.cache
+    def everything():
+        """The folder with all experiments, one of them a second time with another preset and number of runs."""
+        for experiment in EXPERIMENTS:
+            render(experiment.name)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("sentinel_paper.trained.run_grid", fakes.fake_grid)
+            name = "table-ensemble-size"
+            literal = fakes.grid_records(name, tmp_path_factory.mktemp("records"), preset="literal", runs=7)
+        _rendered(name, literal, base / f"{name}-literal")
+        return base
+
+    render.everything = everything
     return render
+
+
+def _rendered(name, records, out):
+    out.mkdir()
+    assert sorted(find(name).load().render(records, out)) == sorted(out.iterdir())
+    return out

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_paper import registry
 from sentinel_paper.report import collect, write_report
+from sentinel_paper.report_rows import all_lines, title
 
 pytestmark = pytest.mark.clients
 
@@ -24,7 +24,7 @@ def seen(results, tmp_path_factory):
     shutil.copytree(TOOLS, tools, dirs_exist_ok=True)
     if subprocess.run(["npm", "install", "--no-audit", "--no-fund"], cwd=tools, capture_output=True).returncode:
         pytest.skip("the browser cannot be installed from here")
-    folder = {results(experiment.name).parent for experiment in registry.EXPERIMENTS}.pop()
+    folder = results.everything()
     page, _ = write_report(folder)
     look = subprocess.run(
         ["node", "look.mjs", page], cwd=tools, capture_output=True, text=True, check=True, timeout=120
@@ -41,6 +41,19 @@ def test_nothing_is_missing_or_wrong(seen):
 
 def test_a_click_sorts_the_claims(seen):
     told, pages = seen
-    assert told["before"] == [finding["verdict"] for page in pages for finding in page["findings"]]
+    assert told["before"] == [line.verdict for line in all_lines(pages)]
     assert told["after"] == sorted(told["before"])
     assert told["after"] != told["before"]
+
+
+def test_links_of_the_claims_lead_to_their_results(seen):
+    told, pages = seen
+    assert told["links"] == len(told["before"])
+    assert set(told["headings"]) == {title(page) for page in pages}
+    assert told["reached"]
+
+
+def test_nothing_hangs_over_the_edge(seen):
+    """Wide tables scroll inside their frames, on a narrow screen too."""
+    told, _ = seen
+    assert told["overhang"] == [0, 0]

@@ -1,0 +1,83 @@
+"""The results on a README's first screen: a table and a figure of a results folder, between two markers."""
+
+import os
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from sentinel_paper.output import table
+from sentinel_paper.report import collect
+from sentinel_paper.report_rows import all_lines, counted, size
+from sentinel_rl.cli.files import write_atomically
+from sentinel_rl.errors import UsageError
+
+BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
+# What is shown: the first of these that is there, the default preset first; the most runs of it.
+_PREFERRED = ("table-highway", "table-ensemble-size", "fig-toy-wasserstein", "gauss-mix-cvar")
+_STANDARD_ERROR = re.compile(r" ± \S+(?= \[)")
+_QUANTITY = re.compile(r"--runs (\d+)")
+
+
+def fill(readme: Path, folder: Path) -> Path:
+    """Put the results of a folder between the markers of a file, and return the file.
+
+    Raises:
+        UsageError: for a file that cannot be read or has no markers.
+    """
+    try:
+        text = readme.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{readme} cannot be read: {error}") from error
+    head, begin, rest = text.partition(BEGIN)
+    _, end, tail = rest.partition(END)
+    if not begin or not end:
+        raise UsageError(f"{readme} has no place for results: write {BEGIN} and {END}, each on a line of its own")
+    return write_atomically(readme, f"{head}{BEGIN}\n{block(folder, readme.parent)}{END}{tail}")
+
+
+def block(folder: Path, base: Path) -> str:
+    """The text between the markers; links are relative to `base`."""
+    pages = collect(folder)
+    page = shown(pages)
+    where = Path(os.path.relpath(folder, base)).as_posix()
+    stem = f"{where}/{page['folder']}/{page['name']}"
+    others = [f"[{other['folder']}]({where}/{other['folder']}/{other['name']}.md)" for other in pages if other != page]
+    parts = [
+        f"![{page['title']}]({stem}.svg)",
+        table([_shortened(row) for row in page["results"]]),
+        f"Means with 95 % bootstrap intervals over runs, {size(page)}: `{page['command']}`{_made(page)}. Of the claims "
+        f"of the paper's abstract and section 6, {counted(all_lines(pages))}: **[every claim with its verdict and "
+        f"interval]({where}/report.md)**, [how it was computed]({stem}.md)"
+        + (f"; more results: {', '.join(others)}." if others else "."),
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def shown(pages: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """The page that the first screen shows: of the most wanted experiment, not a quick one, the default preset."""
+
+    def rank(page: Mapping[str, Any]) -> tuple[bool, int, bool, int]:
+        command = page["command"]
+        place = _PREFERRED.index(page["name"]) if page["name"] in _PREFERRED else len(_PREFERRED)
+        runs = _QUANTITY.search(command)
+        return "--quick" in command, place, "--preset" in command and "--preset sound" not in command, -_int(runs)
+
+    return min(pages, key=rank)
+
+
+def _int(found: re.Match[str] | None) -> int:
+    return int(found[1]) if found else 0
+
+
+def _shortened(row: Mapping[str, str]) -> dict[str, str]:
+    """Without standard errors where there is an interval: a first screen is narrow."""
+    return {column: _STANDARD_ERROR.sub("", cell) for column, cell in row.items()}
+
+
+def _made(page: Mapping[str, Any]) -> str:
+    """On what device, and how long training took, where the page says so."""
+    rows = [row for part in page["sections"] if part["title"] == "How it was made" for row in part["rows"]]
+    devices = sorted({row.get("device", "") for row in rows} - {""})
+    seconds = sum(float(row.get("s training") or 0) for row in rows)
+    return f", on {', '.join(devices)}, {seconds:.0f} s of training for all runs together" if devices else ""

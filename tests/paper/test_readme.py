@@ -1,0 +1,87 @@
+"""The results on the first screen of the README, and the report in the repository, are those of the results folder."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from sentinel_paper.cli import report
+from sentinel_paper.readme import BEGIN, END, block, fill, shown
+from sentinel_paper.report import collect, markdown
+from sentinel_paper.report_rows import all_lines
+from sentinel_rl.errors import UsageError
+
+ROOT = Path(__file__).parents[2]
+AGAIN = "run: sentinel report results --readme README.md"
+
+
+def between(text):
+    return text.split(BEGIN + "\n")[1].split(END)[0]
+
+
+def test_the_readme_shows_what_the_results_hold():
+    text = (ROOT / "README.md").read_text()
+    assert between(text) == block(ROOT / "results", ROOT), AGAIN
+    assert text.index(BEGIN) < 700  # on the first screen
+
+
+def test_the_figure_and_all_links_are_there():
+    for name in [part.split(")")[0] for part in block(ROOT / "results", ROOT).split("](")[1:]]:
+        assert (ROOT / name).is_file(), name
+
+
+def test_the_report_of_the_repository_is_up_to_date():
+    pages = collect(ROOT / "results")
+    told = markdown(ROOT / "results", pages, all_lines(pages))
+    assert (ROOT / "results" / "report.md").read_text() == told, AGAIN
+    assert (ROOT / "results" / "report.html").is_file()
+
+
+def test_both_are_filled_by_the_command(results, tmp_path, monkeypatch):
+    folder = shutil.copytree(results.everything(), tmp_path / "found")
+    (tmp_path / "README.md").write_text(f"before\n{BEGIN}\nold\n{END}\nafter\n")
+    monkeypatch.chdir(tmp_path)
+    app = typer.Typer()
+    app.command()(report)
+    for _ in range(2):
+        assert CliRunner().invoke(app, ["found", "--readme", "README.md"]).exit_code == 0
+        text = (tmp_path / "README.md").read_text()
+    assert text.startswith(f"before\n{BEGIN}\n![Seven agents on the highway")
+    assert text.endswith(f"{END}\nafter\n")
+    assert between(text) == block(folder, tmp_path)
+    for words in (
+        "(found/table-highway/table-highway.svg)",
+        "--preset sound",
+        "8 runs of 100000 steps",
+        "on cpu, 30 s",
+    ):
+        assert words in text
+    assert "| SENTINEL-4 composite |" in text
+    assert "341.2 ± 43.9" in text
+    assert "](found/table-ensemble-size-literal/table-ensemble-size.md)" in text
+
+
+def test_the_most_wanted_page_is_shown():
+    def page(name, options):
+        return {"name": name, "command": f"sentinel reproduce {name} {options}"}
+
+    wanted = [
+        page("table-highway", "--runs 50 --preset sound"),
+        page("table-highway", "--runs 20 --preset sound"),
+        page("table-highway", "--runs 99 --preset literal"),
+        page("gauss-mix-cvar", "--runs 100"),
+        page("theorems", "--runs 100"),
+        page("table-highway", "--quick --runs 2 --preset sound"),
+    ]
+    for place in range(len(wanted)):
+        assert shown(wanted[place:][::-1]) == wanted[place]
+
+
+def test_a_file_without_a_place_is_refused(results, tmp_path):
+    (tmp_path / "README.md").write_text(f"{END}\n{BEGIN}\n")
+    with pytest.raises(UsageError, match="no place for results"):
+        fill(tmp_path / "README.md", results("theorems").parent)
+    with pytest.raises(UsageError, match="cannot be read"):
+        fill(tmp_path / "none.md", results("theorems").parent)
