@@ -1,3 +1,6 @@
+import sys
+
+import gymnasium
 import jax
 import numpy as np
 import pytest
@@ -45,3 +48,11 @@ def test_wrecks_are_red_and_what_is_not_a_number_is_not_drawn():
     assert not has(picture, _EGO)
     assert has(env.render(state._replace(x=state.x.at[1].set(np.nan))), _EGO)
     assert not has(env.render(state._replace(x=state.x.at[0].set(np.nan))), _OTHER)
+
+
+@pytest.mark.filterwarnings("ignore:.*HumanRendering wrapper is being applied:UserWarning")
+def test_a_window_without_pygame_says_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "pygame", None)
+    env = gymnasium.make("sentinel/highway-v1", render_mode="human")
+    with pytest.raises(gymnasium.error.DependencyNotInstalled, match="pygame is not installed, run `pip install"):
+        env.reset(seed=0)
