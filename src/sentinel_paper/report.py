@@ -18,6 +18,17 @@ from sentinel_rl.cli.files import write_atomically
 from sentinel_rl.errors import CorruptError, UsageError
 
 TITLE = "SENTINEL, reproduced"
+METHOD = (
+    "Every verdict is computed from the numbers of the run. One agent is better than another when the 95 % "
+    "bootstrap interval of the difference, paired by seed, leaves out zero and a Wilcoxon test, Holm-corrected "
+    "within the claim, has p < .05. That it is better than others holds when it is better than every one of them, "
+    "and does not hold when another is better than it; everything else is undecided. A claim that is judged in "
+    "several ways holds when it does in all of them, and does not hold when it does not in one. Of several "
+    "comparisons the table shows the least favourable one; p is Holm-corrected. Higher values are better, fewer "
+    "falls and crashes are better; brackets are 95 % intervals over runs. Theorems are searched for "
+    "counterexamples, which can refute but not prove them. Not listed are sentences that no experiment decides: "
+    "what is novel, what others have done, and why value and crashes improve together."
+)
 _NEEDED = ("name", "title", "where", "command", "version", "setup", "results", "findings", "words", "sections")
 
 
@@ -32,7 +43,9 @@ def write_report(folder: Path) -> list[Path]:
     told = report_rows.all_lines(pages)
     figures = {name: _svg(folder, page, name) for page in pages for name in figures_of(page)}
     return [
-        write_atomically(folder / "report.html", html_page(TITLE, opening(pages, told), told, pages, figures)),
+        write_atomically(
+            folder / "report.html", html_page((TITLE, opening(pages, told), METHOD), told, pages, figures)
+        ),
         write_atomically(folder / "report.md", markdown(folder, pages, told)),
     ]
 
@@ -58,26 +71,17 @@ def figures_of(page: Mapping[str, Any]) -> list[str]:
 
 
 def opening(pages: Sequence[Mapping[str, Any]], told: Sequence[Line]) -> str:
-    """What the report is, and how its verdicts come about."""
+    """What the report is, in a sentence before its table of claims."""
     return (
         f"{len(pages)} result{'s' * (len(pages) > 1)} of the SENTINEL paper's experiments (UAI 2022), run with "
         f"sentinel-rl {__version__}. Of the claims of the abstract and of section 6, counted once for every result "
-        f"that judges them, {report_rows.counted(told)}.\n\n"
-        "Every verdict is computed from the numbers of the run. One agent is better than another when the 95 % "
-        "bootstrap interval of the difference, paired by seed, leaves out zero and a Wilcoxon test, Holm-corrected "
-        "within the claim, has p < .05. That it is better than others holds when it is better than every one of them, "
-        "and does not hold when another is better than it; everything else is undecided. A claim that is judged in "
-        "several ways holds when it does in all of them, and does not hold when it does not in one. Of several "
-        "comparisons the table shows the least favourable one; p is Holm-corrected. Higher values are better, fewer "
-        "falls and crashes are better; brackets are 95 % intervals over runs. Theorems are searched for "
-        "counterexamples, which can refute but not prove them. Not listed are sentences that no experiment decides: "
-        "what is novel, what others have done, and why value and crashes improve together."
+        f"that judges them, {report_rows.counted(told)}."
     )
 
 
 def markdown(folder: Path, pages: Sequence[Mapping[str, Any]], told: Sequence[Line]) -> str:
     """The report as Markdown: the claims, then every page with its headings one level down."""
-    parts = [f"# {TITLE}", opening(pages, told), "## Every claim", table(report_rows.claim_rows(told), "left")]
+    parts = [f"# {TITLE}", opening(pages, told), "## Every claim", table(report_rows.claim_rows(told), "left"), METHOD]
     for heading, rows in report_rows.side_by_side(pages):
         parts += [f"## {heading}: side by side", table(rows)]
     for page in pages:

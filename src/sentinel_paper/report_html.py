@@ -22,6 +22,7 @@ th[aria-sort=descending]::after { content: " \\25BC"; }
 code { background: #f4f4f4; padding: .1rem .3rem; }
 figure { margin: 1rem 0; }
 figure svg { max-width: 100%; height: auto; }
+td.holds, td.fails, td.undecided, td.missing { white-space: nowrap; }
 .holds { color: #00684d; font-weight: bold; }
 .fails { color: #a33c00; font-weight: bold; }
 .undecided { color: #6b5900; font-weight: bold; }
@@ -64,19 +65,20 @@ _ID = re.compile(r"""(\bid="|url\(#|href="#)""")
 
 
 def html_page(
-    title: str,
-    opening: str,
+    words: tuple[str, str, str],
     told: Sequence[Line],
     pages: Sequence[Mapping[str, Any]],
     figures: Mapping[str, str],
 ) -> str:
-    """The page; `figures` are SVG by folder and name."""
+    """The page: title, opening and method in `words`; `figures` are SVG by folder and name."""
+    title, opening, method = words
     links = "".join(f'<li><a href="#{anchor(page)}">{escape(heading(page))}</a></li>' for page in pages)
     body = [
         f"<h1>{escape(title)}</h1>",
         _text(opening),
         "<h2>Every claim</h2>",
         _table(claim_rows(told)),
+        _text(method),
         f"<nav><h2>Results</h2><ul>{links}</ul></nav>",
         *(
             f"<h2>{escape(name)}: side by side</h2>\n<p>{len(rows)} rows, our numbers of every result.</p>\n"
