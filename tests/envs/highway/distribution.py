@@ -1,10 +1,14 @@
 """Is play in the float32 twin, from its own starts, distributed as play in highway-env?
 
-    python -m tests.envs.highway.distribution                    # against results/highway/original.csv
-    python -m tests.envs.highway.distribution --record 2000      # record the original anew (an hour or two)
+    python -m tests.envs.highway.distribution                    # against results/highway/original.csv, minutes
+    python -m tests.envs.highway.distribution --record 2000      # first play what is missing there (an hour for all)
 
 Two-sample tests of episode return, length, mean speed and crash rate, under random and idle actions: Kolmogorov and
-Smirnov's for the first three, Fisher's exact one for crashes.
+Smirnov's for the first three, Fisher's exact one for crashes. There are eight, so that Holm's p-values stand beside.
+
+Where the two differ, three more comparisons say why: other starts that the original would draw tell whether ours are
+distributed otherwise, the very same starts whether float32 drives otherwise, and how far samples of the original's
+starts lie from each other tells whether this one is unusual.
 """
 
 import argparse
@@ -20,7 +24,8 @@ from scipy import stats
 from sentinel_rl.envs.highway import Highway, HighwayState
 from tests.envs.highway.compare import start
 from tests.envs.highway.episodes import GROUPS
-from tests.envs.highway.original import POLICIES, Episode
+from tests.envs.highway.original import POLICIES, Episode, make
+from tests.envs.highway.original import play as play_original
 
 RESULTS = Path(__file__).parents[3] / "results" / "highway"
 FILE = RESULTS / "original.csv"
@@ -82,24 +87,28 @@ def same_starts(policy: str, episodes: int) -> Summary:
     return total(play(env, start(env, firsts), jnp.asarray(actions)))
 
 
-def original_starts(policy: str, episodes: int) -> Summary:
+def original_starts(policy: str, episodes: int, first_seed: int = 10**6) -> Summary:
     """Episodes of the twin from starts of the original, drawn again, with fresh actions: is our reset the same?"""
-    env = Highway.preset("highway-v1")
-    firsts = [GROUPS[policy].first(seed) for seed in range(10**6, 10**6 + episodes)]
-    drawn = np.random.default_rng(0).integers(5, size=(40, episodes)) if policy == "random" else np.ones((40, episodes))
+    env, rng = Highway.preset("highway-v1"), np.random.default_rng(first_seed)
+    firsts = [GROUPS[policy].first(seed) for seed in range(first_seed, first_seed + episodes)]
+    drawn = rng.integers(5, size=(40, episodes)) if policy == "random" else np.ones((40, episodes))
     return total(play(env, start(env, firsts), jnp.asarray(drawn, jnp.int32)))
 
 
-def save(found: dict[str, Summary]) -> None:
-    """Write a row per episode."""
+def record(episodes: int) -> None:
+    """Play the episodes of the original that the file lacks, and add a row for each as soon as it is over."""
     RESULTS.mkdir(parents=True, exist_ok=True)
-    with FILE.open("w", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(["policy", "seed", "return", "length", "speed", "crashed"])
-        for policy, summary in found.items():
-            for i, (total, length, speed, crashed) in enumerate(zip(*summary, strict=True)):
-                row = (policy, FIRST_SEED[policy] + i, f"{total:.5f}", length, f"{speed:.4f}", int(crashed))
-                writer.writerow(row)
+    if not FILE.exists():
+        FILE.write_text("policy,seed,return,length,speed,crashed\n")
+    played = {policy: len(summary.returns) for policy, summary in load().items()}
+    for policy, first in FIRST_SEED.items():
+        group = GROUPS[policy]
+        env = make(group.name, group.config)
+        for seed in range(first + played[policy], first + episodes):
+            episode = play_original(env, POLICIES[group.policy], seed, group.stream)
+            (total, length, speed, crashed) = (column[0] for column in summarise([episode]))
+            with FILE.open("a") as file:
+                file.write(f"{policy},{seed},{total:.5f},{length},{speed:.4f},{int(crashed)}\n")
 
 
 def load() -> dict[str, Summary]:
@@ -108,7 +117,7 @@ def load() -> dict[str, Summary]:
         rows = list(csv.DictReader(file))
     found = {}
     for policy in FIRST_SEED:
-        mine = [row for row in rows if row["policy"] == policy]
+        mine = sorted((row for row in rows if row["policy"] == policy), key=lambda row: int(row["seed"]))
         columns = (np.array([float(row[name]) for row in mine]) for name in ("return", "length", "speed", "crashed"))
         found[policy] = Summary(*columns)
     return found
@@ -129,14 +138,48 @@ def _pairs(original: Summary, ours: Summary) -> dict[str, tuple[np.ndarray, np.n
     return {name: (getattr(original, field), getattr(ours, field)) for name, field in names.items()}
 
 
-def table(policy: str, original: Summary, ours: Summary) -> str:
-    """Means with standard errors, and p-values."""
-    lines = []
-    pairs = _pairs(original, ours) | {"crash rate": (original.crashed * 1.0, ours.crashed * 1.0)}
-    for name, p in tests(original, ours).items():
-        means = (f"{v.mean():.4g} ± {v.std(ddof=1) / len(v) ** 0.5:.2g}" for v in pairs[name])
-        lines.append(f"| {policy} | {name} | " + " | ".join(means) + f" | {p:.3f} |")
+def holm(values: list[float]) -> list[float]:
+    """Holm's p-values: the i-th smallest of n times ``n - i``, and not below the one before it.
+
+    Example:
+        >>> holm([0.04, 0.01, 0.5])
+        [0.08, 0.03, 0.5]
+    """
+    order, adjusted, worst = np.argsort(values), [0.0] * len(values), 0.0
+    for rank, i in enumerate(order):
+        worst = max(worst, min(1.0, (len(values) - rank) * values[i]))
+        adjusted[i] = worst
+    return adjusted
+
+
+def table(pairs: dict[str, tuple[Summary, Summary]]) -> str:
+    """Means with standard errors and p-values, of the original and ours under every policy."""
+    rows = [
+        (policy, name, p, *means)
+        for policy, (original, ours) in pairs.items()
+        for (name, p), means in zip(tests(original, ours).items(), _means(original, ours), strict=True)
+    ]
+    lines = ["| policy | quantity | highway-env, float64 | twin, float32 | p | Holm |", "|" + " --- |" * 6]
+    for (policy, name, p, theirs, mine), adjusted in zip(rows, holm([row[2] for row in rows]), strict=True):
+        lines.append(f"| {policy} | {name} | {theirs} | {mine} | {p:.3f} | {adjusted:.3f} |")
     return "\n".join(lines)
+
+
+def _means(original: Summary, ours: Summary) -> list[tuple[str, ...]]:
+    columns = [*_pairs(original, ours).values(), (original.crashed * 1.0, ours.crashed * 1.0)]
+    return [tuple(f"{v.mean():.4g} ± {v.std(ddof=1) / len(v) ** 0.5:.2g}" for v in pair) for pair in columns]
+
+
+def scatter(policy: str, original: Summary, samples: int = 40) -> str:
+    """How far the recorded sample lies from others of its size, whose starts the original would draw."""
+    size = len(original.returns)
+    others = [original_starts(policy, size, 2 * 10**6 + i * size) for i in range(samples)]
+    told = []
+    for name, mine, theirs in zip(Summary._fields, original, zip(*others, strict=True), strict=True):
+        means = np.array([column.mean() for column in theirs])
+        unusual = (mine.mean() - means.mean()) / means.std(ddof=1)
+        told.append(f"{name} {means.mean():.4g} ± {means.std(ddof=1):.2g} (this one {mine.mean():.4g}, {unusual:+.1f})")
+    return f"{policy}, {samples} samples of {size}: " + ", ".join(told)
 
 
 def main() -> None:
@@ -145,28 +188,26 @@ def main() -> None:
     parser.add_argument("--record", type=int, metavar="EPISODES")
     asked = parser.parse_args()
     if asked.record:
-        played = {name: GROUPS[name]._replace(first_seed=first) for name, first in FIRST_SEED.items()}
-        save({name: summarise(group.record(asked.record)) for name, group in played.items()})
-    print("| policy | quantity | highway-env, float64 | twin, float32 | p |\n| --- | --- | --- | --- | --- |")
+        record(asked.record)
     recorded = load()
-    for policy, original in recorded.items():
-        print(table(policy, original, twin(policy, _OURS)))
-    print(
-        f"\n{_OURS} episodes of the twin each; of highway-env "
-        + ", ".join(f"{len(original.returns)} {policy}" for policy, original in recorded.items())
-    )
-    print("\nFrom starts of the original (drawn again bit for bit) against our own, p-values:")
+    ours = {policy: twin(policy, _OURS) for policy in recorded}
+    counts = ", ".join(f"{len(original.returns)} {policy}" for policy, original in recorded.items())
+    print(table({policy: (original, ours[policy]) for policy, original in recorded.items()}))
+    print(f"\n{_OURS} episodes of the twin each; of highway-env {counts}", flush=True)
+    print("\nThe twin from starts of the original (drawn again bit for bit) against its own, p-values:")
     for policy in recorded:
-        values = tests(original_starts(policy, _OURS), twin(policy, _OURS))
-        print(f"{policy}: " + ", ".join(f"{name} {p:.3f}" for name, p in values.items()))
+        values = tests(original_starts(policy, _OURS), ours[policy])
+        print(f"{policy}: " + ", ".join(f"{name} {p:.3f}" for name, p in values.items()), flush=True)
     print("\nFrom the same starts and with the same actions, float32 against float64:")
     for policy, original in recorded.items():
-        ours, count = same_starts(policy, len(original.returns)), len(original.returns)
-        same = (ours.length == original.length) & (ours.crashed == original.crashed)
-        close = same & (np.abs(ours.returns - original.returns) < 1e-2)
-        print(
-            f"{policy}: same length and end in {same.sum()} of {count} episodes, same return to 0.01 in {close.sum()}"
-        )
+        again, count = same_starts(policy, len(original.returns)), len(original.returns)
+        same = (again.length == original.length) & (again.crashed == original.crashed)
+        close = same & (np.abs(again.returns - original.returns) < 1e-2)
+        both = f"same length and end in {same.sum()} of {count} episodes, same return to 0.01 in {close.sum()}"
+        print(f"{policy}: {both}", flush=True)
+    print("\nMeans over other samples of the original's starts, and their standard deviation:")
+    for policy, original in recorded.items():
+        print(scatter(policy, original), flush=True)
 
 
 if __name__ == "__main__":
