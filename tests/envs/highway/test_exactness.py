@@ -10,8 +10,8 @@ from tests.envs.highway.compare import Difference, differences
 from tests.envs.highway.episodes import FILE, GROUPS, load
 
 # In 72, cars whose headings differ by about 1e-8 hit each other: along which of two sides they are pushed apart is
-# decided by rounding. In 156, a car comes to a halt in a lane change, behind wrecks: steering divides by its speed, which
-# magnifies a rounding error of its place 1e10 times. See docs/highway.md.
+# decided by rounding. In 156, a car comes to a halt in a lane change, behind wrecks: steering divides by its speed,
+# which magnifies a rounding error of its place 1e10 times. See docs/highway.md.
 TIES = {"random": {72}, "denser": {156}}
 
 
