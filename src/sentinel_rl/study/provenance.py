@@ -29,14 +29,15 @@ def provenance() -> dict[str, Any]:
 def revision(file: Path = Path(__file__)) -> str | None:
     """The git revision that a file is kept in, with a ``+`` where the folder of the library was changed since.
 
-    None for a copy that git does not keep: an installed package may stand in a folder of somebody else's repository.
+    For a copy that git does not keep (an installed package may stand in a folder of somebody else's repository) it is
+    what the environment variable ``SENTINEL_REVISION`` says, as a container's recipe can set it, or None.
     """
     try:
         _git(file, "ls-files", "--error-unmatch", file.name)
         changed = _git(file, "status", "--porcelain", "--untracked-files=no", "..")
         return _git(file, "rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):
-        return None
+        return os.environ.get("SENTINEL_REVISION")
 
 
 def _git(file: Path, *arguments: str) -> str:
