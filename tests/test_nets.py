@@ -83,6 +83,15 @@ def test_per_member_equals_the_call(networks: Networks):
             np.testing.assert_allclose(found[member, number], expected, rtol=1e-5, atol=1e-6)
 
 
+def test_columns_equal_the_call(networks: Networks):
+    obs = np.random.default_rng(3).normal(size=(4, 2)).astype(np.float32)
+    found = jax.jit(Networks.columns)(networks, obs)
+    assert found.shape == (3, 2, 5, 4)
+    call = jax.jit(Networks.__call__)
+    for number in range(4):
+        np.testing.assert_allclose(found[..., number], call(networks, obs[number]), rtol=1e-5, atol=1e-6)
+
+
 def test_an_unknown_layout_is_named(untyped: None):
     with pytest.raises(ValueError, match=r"unknown network 'dense'.*separate.*shared"):
         init_networks(jax.random.key(0), layout="dense", **SIZES)

@@ -1,5 +1,6 @@
 """Beliefs over K learned laws, and the FTRL weights that express trust in each of them."""
 
+import functools
 from typing import Literal, get_args
 
 import equinox as eqx
@@ -10,7 +11,7 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from sentinel_rl import _checks
-from sentinel_rl._numerics import log_mean_exp, ties_at_zero
+from sentinel_rl._numerics import LARGEST_NETWORK, log_mean_exp, ties_at_zero
 from sentinel_rl.returns.categorical import CategoricalReturn, member_weights
 from sentinel_rl.returns.distance import kl_divergence
 
@@ -98,12 +99,32 @@ def ftrl_weights(
         _checks.parameter("lam", lam, lambda x: x >= 0, "at least 0 (0 averages, infinity is greedy)")
     if np.ndim(lam) != 0:
         raise ValueError(f"lam must be one number, got shape {np.shape(lam)}: map over several with jax.vmap")
-    losses = _up_to_a_constant(log_probs, divergence)
+    return weights_of_losses(_up_to_a_constant(log_probs, divergence), lam, prefer)
+
+
+def weights_of_losses(
+    losses: Float[Array, "K ..."], lam: ArrayLike, prefer: Prefer = "consensus"
+) -> Float[Array, "K ..."]:
+    """Weights ``w_i ∝ exp(-lam l_i)`` of members with these losses, or ``exp(lam l_i)`` for ``"outliers"``."""
     if prefer == "consensus":
         regret = _gap(losses, jnp.min(losses, axis=0, keepdims=True))
     else:
         regret = _gap(jnp.max(losses, axis=0, keepdims=True), losses)
     return jax.nn.softmax(-ties_at_zero(jnp.asarray(lam), regret), axis=0)
+
+
+def mean_surprisal(probs: Float[Array, "..."], log_probs: Float[Array, "..."], axis: int = -1) -> Float[Array, "..."]:
+    """``-sum_j p_j log q_j`` along an axis, with ``0 log 0 = 0``: ``KL(p || q)`` and the entropy of p."""
+    possible = probs != 0
+    return -jnp.sum(jnp.where(possible, probs * jnp.where(possible, log_probs, 0.0), 0.0), axis=axis)
+
+
+def mean_of_members(probs: Float[Array, "K ..."]) -> Float[Array, "..."]:
+    """The mean over the leading axis; of a few members as sums, which fuse with what surrounds them."""
+    members = probs.shape[0]
+    if members > LARGEST_NETWORK:
+        return jnp.mean(probs, axis=0)
+    return functools.reduce(jnp.add, jnp.unstack(probs)) / members
 
 
 def _up_to_a_constant(log_probs: ArrayLike, divergence: Divergence) -> Float[Array, "K ..."]:
@@ -114,9 +135,8 @@ def _up_to_a_constant(log_probs: ArrayLike, divergence: Divergence) -> Float[Arr
     if divergence != "marginal_to_member":
         return ftrl_losses(log_probs, divergence)
     log_members = _log_members(log_probs)
-    mean = jnp.broadcast_to(jnp.mean(jnp.exp(log_members), axis=0)[None], log_members.shape)
-    possible = mean != 0
-    return -jnp.sum(jnp.where(possible, mean * jnp.where(possible, log_members, 0.0), 0.0), axis=-1)
+    mean = jnp.broadcast_to(mean_of_members(jnp.exp(log_members))[None], log_members.shape)
+    return mean_surprisal(mean, log_members)
 
 
 def _gap(high: Array, low: Array) -> Array:

@@ -29,6 +29,17 @@ class Networks(eqx.Module):
         members, heads, outputs = logits.shape
         return logits.reshape(members, self.num_actions, heads * outputs // self.num_actions)
 
+    def columns(self, obs: Float[Array, "batch obs"]) -> Float[Array, "K A n batch"]:
+        """Return the logits of every member and action for many observations, which end up along the last axis.
+
+        What follows on a CPU (softmax, running sums over the atoms) is then done for 16 observations at once.
+        """
+        x = jnp.einsum("khio,bi->khob", self.weights[0], obs) + self.biases[0][..., None]
+        for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
+            x = jnp.einsum("khio,khib->khob", weight, jax.nn.relu(x)) + bias[..., None]
+        members, heads, outputs, batch = x.shape
+        return x.reshape(members, self.num_actions, heads * outputs // self.num_actions, batch)
+
     def per_member(self, obs: Float[Array, "K batch obs"]) -> Float[Array, "K batch A n"]:
         """Return each member's logits on observations of its own."""
 

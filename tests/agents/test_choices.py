@@ -51,6 +51,22 @@ def test_every_kind_of_agent_is_one_formula(state: SentinelState, kind: str):
     np.testing.assert_allclose(values(agent, state), expected, rtol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"lam": 2.0},
+        {"lam": 2.0, "epistemic": Wang(0.3), "aleatory": Wang(0.3), "prefer": "outliers", "aggregate": "scale"},
+        {"lam": 2.0, "divergence": "member_to_marginal"},
+    ],
+)
+def test_many_observations_at_once_are_valued_like_one(state: SentinelState, options: dict[str, Any]):
+    agent = small(**options)
+    many = jnp.asarray(np.random.default_rng(0).normal(size=(5, 2)), jnp.float32)
+    found = jax.jit(lambda a, s: a.values_of_many(s.online, many, a.lam))(agent, state)
+    one = jax.jit(lambda a, s, obs: a.values(s.online, obs))
+    np.testing.assert_allclose(found, np.stack([one(agent, state, obs) for obs in many], axis=1), rtol=1e-5)
+
+
 def test_the_additive_agent_is_the_additive_measure(state: SentinelState):
     agent = small(epistemic=Expectation(), aleatory=CVaR(0.25), lam=2.0)
     expected = Additive(CVaR(0.25))(Belief(*laws(agent, state)))

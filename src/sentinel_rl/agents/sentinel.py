@@ -13,7 +13,15 @@ from jaxtyping import Array, Float, Int
 
 from sentinel_rl.agents.agent import Account, Metrics, epsilon_greedy
 from sentinel_rl.agents.learning import ReplayAgent, chosen, copied_if
-from sentinel_rl.belief import Belief, Divergence, Prefer, ftrl_weights
+from sentinel_rl.belief import (
+    Belief,
+    Divergence,
+    Prefer,
+    ftrl_weights,
+    mean_of_members,
+    mean_surprisal,
+    weights_of_losses,
+)
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.nets import Layout, Networks, init_networks
 from sentinel_rl.replay import Mask, Replay, Transition, bootstrap_weights, init_replay
@@ -21,7 +29,7 @@ from sentinel_rl.returns import CategoricalReturn, Support
 from sentinel_rl.returns.projection import clipped_mass, project
 from sentinel_rl.risk import Composite, CVaR, RiskMeasure, assess
 from sentinel_rl.risk.assessment import Assessment
-from sentinel_rl.risk.composite import Aggregate
+from sentinel_rl.risk.composite import Aggregate, across_members
 
 BootstrapAction = Literal["online", "target", "member"]
 TargetUpdate = Literal["copy", "gradient"]
@@ -102,6 +110,28 @@ class SentinelAgent(ReplayAgent):
         """The composite risk of every action at one observation."""
         return Composite(self.epistemic, self.aleatory, self.aggregate)(self.belief(networks, obs, lam))
 
+    def values_of_many(
+        self, networks: Networks, obs: Float[Array, "batch obs"], lam: float | Array
+    ) -> Float[Array, "A batch"]:
+        """The composite risk of every action at many observations: `values` of each."""
+        if self.k == 1 or self.divergence != "marginal_to_member" or jax.default_backend() != "cpu":
+            return jax.vmap(lambda one: self.values(networks, one, lam), out_axes=-1)(obs)
+        logits = networks.columns(obs)
+        below = logits - jnp.max(logits, axis=-2, keepdims=True)
+        masses = jnp.exp(below)
+        total = jnp.sum(masses, axis=-2, keepdims=True)
+        probs, log_probs = masses / total, below - jnp.log(total)
+        marginal = mean_of_members(probs)
+
+        def member(law: tuple[Float[Array, "A n batch"], Float[Array, "A n batch"]]) -> tuple[Array, Array]:
+            risk = self.aleatory(CategoricalReturn(self.support.atoms, jnp.swapaxes(law[0], -1, -2)))
+            return risk, mean_surprisal(marginal, law[1], axis=-2)
+
+        # A loop: written as one array, XLA computes a member's risk anew at every place that reads it.
+        risks, losses = jax.lax.map(member, (probs, log_probs))
+        weights = weights_of_losses(losses, lam, self.prefer)
+        return across_members(self.epistemic, risks, weights, self.aggregate)
+
     def act(self, state: SentinelState, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
         """Take the action of the highest composite risk (line 20), or with probability epsilon any."""
         return epsilon_greedy(self.values(state.online, obs), epsilon, key)
@@ -165,8 +195,9 @@ class SentinelAgent(ReplayAgent):
             law = CategoricalReturn(self.support.atoms, jax.nn.softmax(state.online.per_member(next_obs)))
             return jnp.argmax(self.aleatory(law), axis=-1)
         networks, lam = (state.online, self.lam) if self.bootstrap_action == "online" else (state.target, 0.0)
-        values = jax.vmap(jax.vmap(lambda obs: self.values(networks, obs, lam)))(next_obs)
-        return jnp.argmax(values, axis=-1)
+        successors = next_obs.reshape(-1, next_obs.shape[-1])
+        values = self.values_of_many(networks, successors, lam)
+        return jnp.argmax(values, axis=0).reshape(next_obs.shape[:-1])
 
     def _epoch(
         self, adam: optax.GradientTransformation, networks: Networks, optimiser: optax.OptState, batch: Batch
