@@ -8,13 +8,14 @@ from typing import Any, Self
 import numpy as np
 
 from sentinel_paper import toy_wasserstein
-from sentinel_paper.claims import Claim, Finding
+from sentinel_paper.claims import Claim, Finding, Verdict
 from sentinel_paper.curves import colours
 from sentinel_paper.judging import LEVEL, decide
 from sentinel_paper.output import Page, Row, publish
 from sentinel_paper.toy_wasserstein import Distance
 from sentinel_paper.trained import FIRST_SEED
 from sentinel_rl.cli import figures
+from sentinel_rl.envs.toy import Toy
 from sentinel_rl.errors import UsageError
 from sentinel_rl.study.statistics import Comparison, Summary, compare, holm, summarise
 
@@ -81,6 +82,7 @@ PAPER = (
     Claim("SENTINEL-4 converges to the true return distribution.", "appendix C.2, figure 7"),
     Claim("VDQN fails to converge to the true return distribution.", "appendix C.2, figure 7"),
     Claim("SENTINEL-K estimates the return distribution better than VDQN.", "abstract; appendix C.2, figure 7"),
+    Claim("The known return distribution of the test is multimodal.", "section 6, summary; appendix C.2"),
 )
 
 
@@ -108,7 +110,7 @@ def findings(records: Records) -> list[Finding]:
         )
         effect = f"distance {told.mean:.4f} [{told.low:.4f}, {told.high:.4f}], limit {NEAR}"
         found.append(Finding(PAPER[agent != "sentinel"], name(agent, noise), verdict, reason, effect))
-    return found + _better(records)
+    return [*found, *_better(records), _multimodal(Toy())]
 
 
 def _better(records: Records) -> list[Finding]:
@@ -142,6 +144,24 @@ def _nearer(records: Records, setting: str, told: Comparison, single: str) -> Fi
         f"SENTINEL-4's distance minus VDQN's is {effect} (Wilcoxon, Holm), over {told.n} runs paired by seed. At "
         f"single numbers of transitions SENTINEL-4 is told to be nearer at {single}.",
         f"distance {effect}",
+    )
+
+
+def _multimodal(toy: Toy) -> Finding:
+    """Count the modes of the exact density of the first action's return."""
+    points = np.linspace(min(toy.means) - 3 * max(toy.stds), max(toy.means) + 3 * max(toy.stds), 10_001)
+    parts = zip(toy.weights, toy.means, toy.stds, strict=True)
+    density = sum(weight / std * np.exp(-0.5 * ((points - mean) / std) ** 2) for weight, mean, std in parts)
+    modes = int(np.sum(np.diff(np.sign(np.diff(density))) < 0))
+    apart = abs(toy.means[0] - toy.means[1])
+    return Finding(
+        PAPER[3],
+        "exact density of the first action",
+        Verdict.of(modes > 1),
+        f"it has {modes} mode{'s' * (modes > 1)}: the means are {apart:.2g} apart, and two equal Gaussians have two "
+        f"modes only where they are more than two standard deviations, {2 * toy.stds[0]:.2g}, apart. So nothing is said here "
+        "about multimodal laws.",
+        f"{modes} mode{'s' * (modes > 1)}; exact",
     )
 
 

@@ -139,9 +139,15 @@ STATEMENTS = (
     ),
     Statement(
         SECTION,
-        "SENTINEL converges in return distribution, also where it is multimodal.",
+        "SENTINEL converges in return distribution.",
         "section 6, summary; C.2, figures 6 and 7",
         {"fig-toy-wasserstein": (0,), "fig-toy-laws": (0,)},
+    ),
+    Statement(
+        SECTION,
+        "This is shown for a multimodal return distribution.",
+        "section 6, summary; C.2",
+        {"fig-toy-wasserstein": (3,)},
     ),
     Statement(THEORY, "The composite of two coherent measures is coherent.", "theorem 1", {"theorems": (0,)}),
     Statement(THEORY, "F^A(U_A, β) = F^C(U_A, I, β).", "theorem 2 i", {"theorems": (1,)}),

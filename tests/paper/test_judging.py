@@ -127,4 +127,5 @@ def test_the_toys_laws_are_judged_by_their_distances(records_of):
         "VDQN, noise 0.4": Verdict.HOLDS,
         "VDQN, noise 0.1, after 10 transitions": Verdict.UNDECIDED,
         "VDQN, noise 0.1, mean of the whole curve": Verdict.UNDECIDED,
+        "exact density of the first action": Verdict.FAILS,
     }
