@@ -159,8 +159,8 @@ def _multimodal(toy: Toy) -> Finding:
         "exact density of the first action",
         Verdict.of(modes > 1),
         f"it has {modes} mode{'s' * (modes > 1)}: the means are {apart:.2g} apart, and two equal Gaussians have two "
-        f"modes only where they are more than two standard deviations, {2 * toy.stds[0]:.2g}, apart. So nothing is said here "
-        "about multimodal laws.",
+        f"modes only where they are more than two standard deviations, {2 * toy.stds[0]:.2g}, apart. So "
+        "nothing is said here about multimodal laws.",
         f"{modes} mode{'s' * (modes > 1)}; exact",
     )
 

@@ -1,0 +1,36 @@
+"""The sweep of the page on studies runs as it is printed, only smaller."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sentinel_rl.study import Store
+
+PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text()
+(CODE,) = re.findall(r"```python\n(# sweep\.py.*?)```", PAGE, re.DOTALL)
+
+
+def test_the_sweep_has_10_000_runs(monkeypatch, tmp_path):
+    asked = []
+    monkeypatch.setattr("sentinel_rl.study.run_grid", lambda grid, *_, **__: asked.extend(grid))
+    monkeypatch.setattr(sys, "argv", ["sweep.py", "HEAD:6379"])
+    monkeypatch.chdir(tmp_path)
+    exec(CODE, {})
+    assert len(asked) == len({cell.id for cell in asked}) == 100
+    assert sum(len(cell.seeds) for cell in asked) == 10_000
+
+
+@pytest.mark.slow
+def test_its_shards_meet_in_one_folder(tmp_path):
+    small = re.sub(r"(?<=STEPS = ).*", "(1.0,), (0.1, 1.0), 2, 1, 120", CODE).replace(
+        '"k": 4', '"k": 2, "hidden": (8,)'
+    )
+    for shard in ("1/2", "2/2"):
+        subprocess.run([sys.executable, "-c", small, shard], cwd=tmp_path, check=True, capture_output=True)
+    records = Store(tmp_path / "sweep").records()
+    assert sorted((record.cell.label, record.cell.seeds) for record in records) == [
+        (f"alpha 1.0, lambda {lam}", (seed,)) for lam in (0.1, 1.0) for seed in range(2)
+    ]
