@@ -1,5 +1,6 @@
 """What one needs to believe the highway's table, per agent."""
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -7,31 +8,51 @@ from matplotlib.figure import Figure
 
 from sentinel_paper.curves import draw_bands, draw_shares
 from sentinel_paper.highway_agents import ADDITIVE, AGENTS, BRAKE, COMPOSITE, NEUTRAL, RIVALS
-from sentinel_paper.metrics import first_mean, last_mean
+from sentinel_paper.metrics import Metric, first_means, last_means, summaries
 from sentinel_paper.output import Row
 from sentinel_paper.trained import FROZEN, Records
+from sentinel_rl.study.record import Record
+from sentinel_rl.study.statistics import Summary
+
+
+def _measured() -> tuple[Metric, ...]:
+    """What is told of every run; NaN for agents that have no such thing."""
+    penalties = [
+        Metric(
+            f"{kind}_penalty_{end}", f"{kind} penalty, {end}", "low", functools.partial(of, name=f"metric/{kind}"), 3
+        )
+        for kind in ("epistemic", "aleatory")
+        for end, of in (("first", first_means), ("last", last_means))
+    ]
+    clipped = [
+        Metric(f"clipped_{end}", f"clipped {end}", "low", functools.partial(last_means, name=f"metric/clip_{end}"), 3)
+        for end in ("low", "high")
+    ]
+    choices = [
+        Metric(f"other_choice_{kind}", f"other choice if {kind}", "low", functools.partial(_choices, kind=kind), 3)
+        for kind in ("additive", "neutral")
+    ]
+    return (*penalties, *clipped, *choices)
+
+
+def _choices(record: Record, kind: str) -> np.ndarray:
+    found = record.arrays.get(f"choices/{kind}")
+    return np.full(len(record.cell.seeds), np.nan) if found is None else np.asarray(found, np.float64)
+
+
+DIAGNOSTICS = _measured()
 
 
 def diagnostics(records: Records) -> list[Row]:
-    """What one needs to believe the table, per agent."""
-    rows: list[Row] = []
-    for agent in AGENTS:
-        record = records.found[agent.label]
-        row = {"agent": agent.label}
-        for kind in ("epistemic", "aleatory"):
-            row[f"{kind} penalty, first"] = _told(first_mean(record, f"metric/{kind}"))
-            row[f"{kind} penalty, last"] = _told(last_mean(record, f"metric/{kind}"))
-        clipped = [last_mean(record, f"metric/clip_{end}") for end in ("low", "high")]
-        row["clipped low, high"] = ", ".join(_told(part) for part in clipped)
-        for kind in ("additive", "neutral"):
-            share = record.arrays.get(f"choices/{kind}")
-            row[f"other choice if {kind}"] = "" if share is None else _told(float(np.mean(share)))
-        rows.append(row)
-    return rows
+    """What one needs to believe the table, per agent: means over the runs with their 95 % intervals."""
+    told = {metric.title: summaries(records, metric) for metric in DIAGNOSTICS}
+    return [
+        {"agent": agent.label} | {title: _told(found[agent.label]) for title, found in told.items()} for agent in AGENTS
+    ]
 
 
-def _told(value: float) -> str:
-    return f"{value:.3f}" if np.isfinite(value) else ""
+def _told(one: Summary) -> str:
+    return f"{one.mean:.3f} [{one.low:.3f}, {one.high:.3f}]" if one.n else ""
 
 
 def draw_diagnostics(records: Records, drawing: Figure) -> None:

@@ -145,19 +145,24 @@ def runs(records: Records, metrics: Sequence[Metric]) -> list[Row]:
     """The numbers of every single run."""
     found = {metric.name: values(records, metric) for metric in metrics}
     return [
-        {"agent": label, "seed": seed} | {name: float(of[label][place]) for name, of in found.items()}
+        {"agent": label, "seed": seed} | {name: _known(float(of[label][place])) for name, of in found.items()}
         for label in records.found
         for place, seed in enumerate(records.settings.seeds)
     ]
 
 
-def last_mean(record: Record, name: str, share: float = 0.1) -> float:
-    """The mean of a curve over its last tenth, NaN where there is none."""
+def _known(value: float) -> float | str:
+    """A cell of a CSV, empty where there is no number."""
+    return value if math.isfinite(value) else ""
+
+
+def last_means(record: Record, name: str, share: float = 0.1) -> np.ndarray:
+    """The mean of a curve over its last tenth for every run, NaN where there is none."""
     return _stretch(record, name, slice(-max(1, round(share * _points(record))), None))
 
 
-def first_mean(record: Record, name: str, share: float = 0.1) -> float:
-    """The mean of a curve over the first tenth in which it is known, NaN where there is none."""
+def first_means(record: Record, name: str, share: float = 0.1) -> np.ndarray:
+    """The mean of a curve over the first tenth in which it is known for every run, NaN where there is none."""
     return _stretch(record, name, slice(0, max(1, round(share * _points(record)))))
 
 
@@ -165,12 +170,14 @@ def _points(record: Record) -> int:
     return len(record.arrays["steps"])
 
 
-def _stretch(record: Record, name: str, part: slice) -> float:
+def _stretch(record: Record, name: str, part: slice) -> np.ndarray:
     curve = record.arrays.get(name)
     if curve is None:
-        return math.nan
-    known = np.asarray(curve)[:, np.isfinite(curve).any(axis=0)][:, part]
-    return float(np.nanmean(known)) if known.size else math.nan
+        return np.full(len(record.cell.seeds), math.nan)
+    shown = np.asarray(curve, np.float64)[:, np.isfinite(curve).any(axis=0)][:, part]
+    known = np.isfinite(shown)
+    with np.errstate(invalid="ignore"):
+        return np.asarray(np.where(known, shown, 0.0).sum(axis=1) / known.sum(axis=1))
 
 
 def _number(value: float, digits: int) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 from sentinel_paper import judging, trained
 from sentinel_paper.claims import Claim, Finding
 from sentinel_paper.highway_agents import ADDITIVE, AGENTS, BRAKE, COMPOSITE, CONTENDERS, NEUTRAL, RIVALS, evaluations
-from sentinel_paper.highway_diagnostics import diagnostics, draw_diagnostics
+from sentinel_paper.highway_diagnostics import DIAGNOSTICS, diagnostics, draw_diagnostics
 from sentinel_paper.metrics import (
     CRASHES,
     TAIL,
@@ -101,7 +101,8 @@ def render(records: Records, out: Path) -> list[Path]:
         for metric, axes in zip(MAIN, drawing.subplots(1, len(MAIN), sharey=True), strict=True):
             draw_dots(axes, records, CONTENDERS, metric)
         measured = (*ALL, *(metric for shift in evaluations(records.settings) for metric in shifted(shift.name)))
-        return write(page, drawing, records, numbers(records, CONTENDERS, measured), measured, out) + files
+        told = numbers(records, CONTENDERS, measured)
+        return write(page, drawing, records, told, (*measured, *DIAGNOSTICS), out) + files
 
 
 def words(records: Records) -> str:

@@ -38,7 +38,7 @@ def test_a_cell_has_the_papers_values():
     cell = trained.cell(HIGHWAY, composite, Settings(), table_highway.evaluations(Settings()))
     assert cell.seeds == tuple(range(FIRST_SEED, FIRST_SEED + 20))
     assert (cell.steps, cell.options["k"], cell.options["epistemic"]) == (100_000, 4, "cvar:0.25")
-    assert [evaluation.name for evaluation in cell.evaluations] == ["frozen", "dense traffic"]
+    assert [evaluation.name for evaluation in cell.evaluations] == ["frozen", "dense traffic", "faster others"]
     assert cell.env_settings == {}
 
 
