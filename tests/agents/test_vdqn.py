@@ -7,9 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from scipy import stats
 
 from sentinel_rl.agents.learning import Sample
-from sentinel_rl.agents.posterior import Posterior
+from sentinel_rl.agents.posterior import Posterior, standard_normals
 from sentinel_rl.agents.vdqn import VDQNAgent, VDQNState, free_energy
 from sentinel_rl.nets import Networks
 from sentinel_rl.replay import Transition
@@ -37,6 +38,17 @@ def lone(mean: float, sd: float, bias_sd: float = 1e-6) -> Posterior:
 
     rho, bias_rho = np.log(np.expm1([sd, bias_sd]))
     return Posterior(net(mean, 0.0), net(rho, bias_rho))
+
+
+def test_normal_numbers_are_normal_and_independent():
+    draw = jax.jit(lambda key: standard_normals(key, (333, 303)))
+    drawn = np.asarray(draw(KEYS[0]), float)
+    assert stats.kstest(drawn.ravel(), "norm").pvalue > 0.01
+    for one, other in ((drawn[:, :-1], drawn[:, 1:]), (drawn[:-1], drawn[1:])):
+        assert abs(np.corrcoef(one.ravel(), other.ravel())[0, 1]) < 0.01
+    assert len(np.unique(drawn)) > 0.99 * drawn.size
+    assert not np.any(drawn == draw(KEYS[1]))
+    np.testing.assert_array_equal(drawn, draw(KEYS[0]))
 
 
 def test_the_loss_of_one_weight_in_closed_form():

@@ -123,3 +123,17 @@ def test_gradients_at_a_point_mass_are_finite(of):
     for probs in ([1.0, 0.0, 0.0], [0.0, 0.0, 1.0]):
         for slope in jax.jit(jax.grad(value, argnums=(0, 1)))(jnp.arange(3.0), jnp.array(probs)):
             assert np.isfinite(slope).all()
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_samples_without_weights_are_samples_of_equal_weight(axis: int):
+    samples = np.random.default_rng(0).normal(size=(30, 40)).astype(np.float32)
+    plain = CategoricalReturn.from_samples(samples, axis=axis)
+    weighted = CategoricalReturn.from_samples(samples, np.ones(samples.shape[axis], np.float32), axis)
+    np.testing.assert_array_equal(plain.atoms, weighted.atoms)
+    np.testing.assert_allclose(plain.probs, weighted.probs, rtol=1e-6)
+
+
+def test_one_nan_among_many_samples_spoils_them_all():
+    samples = jnp.arange(20.0).at[3].set(jnp.nan)
+    assert np.all(np.isnan(jax.jit(lambda x: CategoricalReturn.from_samples(x).atoms)(samples)))

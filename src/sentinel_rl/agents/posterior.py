@@ -1,10 +1,12 @@
 """A mean-field Gaussian posterior over the weights and biases of a network."""
 
 import itertools
+import math
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from sentinel_rl.nets import Networks, fan_in_uniform, init_networks
@@ -40,9 +42,14 @@ class Posterior(eqx.Module):
         drawn: Networks = jax.tree.unflatten(form, [mean + sd * eps.reshape(mean.shape) for mean, sd, eps in leaves])
         return drawn
 
+    @property
+    def units(self) -> int:
+        """The number of weighted sums: hidden units and outputs."""
+        return sum(bias.shape[-1] for bias in self.mean.biases)
+
     def noise(self, key: jax.Array, draws: int) -> Float[Array, "draws units"]:
         """The standard normals of so many draws of `outputs`, one per unit of the network."""
-        return jax.random.normal(key, (draws, sum(bias.shape[-1] for bias in self.mean.biases)))
+        return standard_normals(key, (draws, self.units))
 
     def outputs(self, obs: Float[Array, " obs"], noise: Float[Array, "draws units"]) -> Float[Array, "draws A"]:
         """The values of all actions at one observation under independent draws of the network.
@@ -59,6 +66,23 @@ class Posterior(eqx.Module):
             spread = jnp.sqrt(x**2 @ weight_sd**2 + bias_sd[None] ** 2)
             x = x @ weight + bias[None] + spread * eps
         return x
+
+
+def standard_normals(key: jax.Array, shape: tuple[int, ...]) -> Float[Array, "..."]:
+    """Draw from N(0, 1) like `jax.random.normal`, other numbers at two thirds of the price.
+
+    Where thousands of numbers are drawn at every step their hashes are most of the work. A hash has several words, of
+    which `jax.random.normal` uses one; those of split keys are all used here. As there, a word becomes a uniform number
+    in (-1, 1), and that a normal one, ``sqrt(2) erfinv(u)``.
+    """
+    size = math.prod(shape)
+    words_each = jax.random.key_data(key).size
+    words = jax.random.key_data(jax.random.split(key, -(-size // words_each))).reshape(-1)[:size].reshape(shape)
+    in_one_to_two = jax.lax.bitcast_convert_type((words >> 9) | jnp.uint32(0x3F800000), jnp.float32)
+    low = np.nextafter(np.float32(-1), np.float32(0))
+    uniform = jnp.maximum(low, (in_one_to_two - 1) * (1 - low) + low)
+    normal: Array = jax.lax.erf_inv(uniform) * np.float32(np.sqrt(2))
+    return normal
 
 
 def _parts(mean: Networks, sd: Networks) -> tuple[tuple[Array, ...], ...]:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from sentinel_rl.agents.agent import Account
 from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen
 from sentinel_rl.agents.options import checked, measure, options_of, require_known
-from sentinel_rl.agents.posterior import Posterior, init_posterior
+from sentinel_rl.agents.posterior import Posterior, init_posterior, standard_normals
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.replay import Transition, init_replay
 from sentinel_rl.risk import Expectation, RiskMeasure
@@ -76,9 +76,8 @@ class VDQNAgent(SoleAgent):
 
     def returns(self, posterior: Posterior, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, "draws A"]:
         """Draws of Z at one observation, the same networks and noise for all actions."""
-        net_key, noise_key = jax.random.split(key)
-        values = posterior.outputs(obs, posterior.noise(net_key, self.draws))
-        return values + self.noise * jax.random.normal(noise_key, (self.draws, 1))
+        numbers = standard_normals(key, (self.draws, posterior.units + 1))  # the last of a draw is its xi
+        return posterior.outputs(obs, numbers[:, :-1]) + self.noise * numbers[:, -1:]
 
     def score(self, returns: Float[Array, "draws A"]) -> Float[Array, " A"]:
         """The risk measure of the draws of every action."""
@@ -95,7 +94,8 @@ class VDQNAgent(SoleAgent):
     def posterior_values(self, state: VDQNState, obs: Float[Array, " obs"]) -> Float[Array, "draws A"]:
         """The values of every action under the networks that an account is made of."""
         posterior: Posterior = state.online
-        return posterior.outputs(obs, posterior.noise(jax.random.split(jax.random.key(0))[0], self.draws))
+        numbers = standard_normals(jax.random.key(0), (self.draws, posterior.units + 1))
+        return posterior.outputs(obs, numbers[:, :-1])
 
     def observe(self, state: VDQNState, t: Array, transition: Transition, key: jax.Array) -> VDQNState:
         """Keep a transition; after the last of an episode another network acts."""

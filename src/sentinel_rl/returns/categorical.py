@@ -92,6 +92,10 @@ class CategoricalReturn(eqx.Module):
         masses = jnp.broadcast_to(masses, samples.shape)
         if samples.shape[-1] <= LARGEST_NETWORK:
             return cls(*_sort_few(samples, masses))
+        if weights is None:
+            ordered = jnp.sort(samples, axis=-1)
+            ordered = jnp.where(jnp.isnan(ordered[..., -1:]), jnp.nan, ordered)  # NaN, sorted to the end, spoils all
+            return cls(ordered, jnp.full(samples.shape, 1 / samples.shape[-1], samples.dtype))
         samples, masses = jax.lax.sort((_inside(samples, masses), masses), num_keys=1)
         # Dividing by the largest first keeps the sum from overflowing or vanishing.
         masses = masses / jnp.max(masses, axis=-1, keepdims=True)
