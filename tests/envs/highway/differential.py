@@ -31,7 +31,7 @@ def recorded(name: str, group: Group, keep: Path | None) -> list[Episode]:
     played = group.record()
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
-        save({name: played}, path, seen=None)
+        save({name: played}, path, exact=True)
     return played
 
 

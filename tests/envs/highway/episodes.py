@@ -82,13 +82,14 @@ GROUPS = {
 LARGE = Group("highway-v0", {}, "sticky", 0, 6)
 
 
-def save(recorded: dict[str, list[Episode]], path: Path, seen: int | None = _SEEN) -> None:
-    """Write groups of episodes to one file, with the last observations of each, or all of them."""
+def save(recorded: dict[str, list[Episode]], path: Path, exact: bool = False) -> None:
+    """Write groups of episodes to one file: packed, with the last observations of each, or all of it bit for bit."""
+    seen = None if exact else _SEEN
     short = {
         group: [e._replace(obs=e.obs[-seen if seen else 0 :]) for e in episodes] for group, episodes in recorded.items()
     }
     columns = {f"{group}/{name}": value for group, episodes in short.items() for name, value in join(episodes).items()}
-    np.savez_compressed(path, **{name: _pack(value) for name, value in columns.items()})
+    np.savez_compressed(path, **{name: value if exact else _pack(value) for name, value in columns.items()})
 
 
 def load(path: Path = FILE) -> dict[str, list[Episode]]:
