@@ -119,4 +119,5 @@ def _words(records: Records) -> str:
             f"within {part.settings.steps} steps {least} crashes least ({crashes[least].mean:.0f}), composite "
             f"{crashes[COMPOSITE].mean:.0f} times, additive {crashes[ADDITIVE].mean:.0f}"
         )
-    return f"{'; '.join(told).capitalize()}. Most crashes happen while epsilon is large: the schedule makes the count."
+    words = "; ".join(told)
+    return f"{words[0].upper()}{words[1:]}. Most crashes happen while epsilon is large: the schedule makes the count."

@@ -79,5 +79,5 @@ def _made(page: Mapping[str, Any]) -> str:
     """On what device, and how long training took, where the page says so."""
     rows = [row for part in page["sections"] if part["title"] == "How it was made" for row in part["rows"]]
     devices = sorted({row.get("device", "") for row in rows} - {""})
-    seconds = sum(float(row.get("s training") or 0) for row in rows)
+    seconds = sum(float(row.get("s training") or 0) / int(row.get("cells at once") or 1) for row in rows)
     return f", on {', '.join(devices)}, {seconds:.0f} s of training for all runs together" if devices else ""

@@ -56,7 +56,10 @@ def robust(records: Records, contenders: Sequence[Contender], metrics: Sequence[
 
 
 def about(records: Records) -> list[Row]:
-    """Where every cell was computed, with what, and how many seconds it took for all its runs together."""
+    """Where every cell was computed, with what, and how many seconds it took for all its runs together.
+
+    On an accelerator agents are trained side by side: the seconds are those of all ``cells at once``.
+    """
     return [{"agent": label, **_circumstances(record)} for label, record in records.found.items()]
 
 
@@ -71,6 +74,7 @@ def _circumstances(record: Record) -> dict[str, str]:
     return {
         "runs": str(len(record.cell.seeds) - len(record.failures)),
         **{f"s {phase}": f"{seconds.get(phase, 0.0):.1f}" for phase in ("training", "compiling", "evaluating")},
+        "cells at once": str(len(told.get("company", [""]))),
         "device": str(told.get("device", "")),
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "revision": str(told.get("revision") or "")[:8],

@@ -10,6 +10,7 @@ from sentinel_rl.runners.evaluate import evaluate
 from sentinel_rl.runners.signals import Stopper
 from sentinel_rl.runners.train import Training, train
 from sentinel_rl.study import Cell, Evaluation, run_cell
+from sentinel_rl.study.provenance import revision
 from tests.study.grids import CELL, computed, same_arrays, with_options
 
 
@@ -79,6 +80,12 @@ def test_a_record_says_where_it_comes_from():
     assert about["versions"]["jax"] == jax.__version__
     assert about["failures"] == {}
     assert {"device", "machine", "revision", "finished"} <= about.keys()
+
+
+def test_the_revision_of_a_copy_can_be_told(monkeypatch, tmp_path):
+    assert revision(tmp_path / "nobody_knows.py") is None
+    monkeypatch.setenv("SENTINEL_REVISION", "v1.2")
+    assert revision(tmp_path / "told.py") == "v1.2"
 
 
 def test_baselines_tell_what_they_know():

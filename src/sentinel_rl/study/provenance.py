@@ -29,15 +29,18 @@ def provenance() -> dict[str, Any]:
 def revision(file: Path = Path(__file__)) -> str | None:
     """The git revision that a file is kept in, with a ``+`` where the folder of the library was changed since.
 
-    For a copy that git does not keep (an installed package may stand in a folder of somebody else's repository) it is
-    what the environment variable ``SENTINEL_REVISION`` says, as a container's recipe can set it, or None.
+    The environment variable ``SENTINEL_REVISION`` comes first: who copies a tree to where git does not follow, as into
+    a container, can say what it is. None for a copy that nobody knows: an installed package may stand in a folder of
+    somebody else's repository.
     """
+    if told := os.environ.get("SENTINEL_REVISION"):
+        return told
     try:
         _git(file, "ls-files", "--error-unmatch", file.name)
         changed = _git(file, "status", "--porcelain", "--untracked-files=no", "..")
         return _git(file, "rev-parse", "HEAD") + ("+" if changed else "")
     except (OSError, subprocess.SubprocessError):
-        return os.environ.get("SENTINEL_REVISION")
+        return None
 
 
 def _git(file: Path, *arguments: str) -> str:
