@@ -77,7 +77,9 @@ def test_a_grid_stores_the_cells_of_a_company(as_on_an_accelerator, monkeypatch,
     told = []
     records = run_grid([CELL, RANDOM], Store(tmp_path), report=told.append)
     assert [record.cell for record in records] == [CELL, RANDOM]
-    assert str(told[0]).startswith("cells 1 to 2 of 2 (")
+    assert str(told[0]).startswith("0 of 2 cells done (")
+    assert "and 1 more at once): step 20 of 120" in str(told[0])
+    assert (told[0].seconds_left, told[-1].seconds_left) == (None, 0)
     assert told[-1].finished == 2
     apart = run_grid([with_options(lam=2.0), with_options(lam=3.0)], Store(tmp_path), apart=True)
     assert [record.about["company"] for record in apart] == [[record.cell.name] for record in apart]

@@ -125,8 +125,7 @@ def compute_here(
                 continue
             store.note_failure(todo[0], error)
             failed[todo[0].id] = f"{type(error).__name__}: {error}"
-        for cell in company:
-            meter.finish(cell)
+        meter.finish(company)
         done += len(company)
     return failed
 

@@ -36,7 +36,8 @@ class GridProgress:
         left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
         number = min(self.finished + 1, self.cells)
         if self.company > 1:
-            which = f"cells {number} to {number + self.company - 1} of {self.cells} ({self.cell.name} and others)"
+            others = f"{self.cell.name} and {self.company - 1} more at once"
+            which = f"{self.finished} of {self.cells} cells done ({others})"
         else:
             which = f"cell {number} of {self.cells} ({self.cell.name})"
         return f"{which}: step {self.t:,} of {self.cell.steps:,}{left}"
@@ -70,23 +71,25 @@ class Meter:
         self._cells, self._report = len(cells), report
         self._finished = len(cells) - len(missing)
         self._left, self._done = float(sum(map(work, missing))), 0.0
-        self._began = time.perf_counter()
+        self._origin: tuple[float, float] | None = None  # when something was first told, and the work done then
 
     def step(self, company: Sequence[Cell], t: int) -> None:
         """Cells that are computed at once have done `t` steps of each of their runs."""
-        self._tell(company[0], t, t * sum(len(cell.seeds) for cell in company), len(company))
+        self._tell(company, t, t * sum(len(cell.seeds) for cell in company))
 
-    def finish(self, cell: Cell) -> None:
-        """A cell has ended, with a result or without."""
-        self._finished += 1
-        self._done += work(cell)
-        self._tell(cell, cell.steps, 0)
+    def finish(self, company: Sequence[Cell]) -> None:
+        """Cells that were computed at once have ended, with a result or without."""
+        self._finished += len(company)
+        self._done += sum(map(work, company))
+        self._tell(company, company[0].steps, 0)
 
-    def _tell(self, cell: Cell, t: int, under_way: float, company: int = 1) -> None:
-        done = self._done + under_way
-        pace = done / max(time.perf_counter() - self._began, 1e-9)
-        left = None if done == 0 else max(self._left - done, 0.0) / pace
-        self._report(GridProgress(self._finished, self._cells, cell, t, left, company))
+    def _tell(self, company: Sequence[Cell], t: int, under_way: float) -> None:
+        now, done = time.perf_counter(), self._done + under_way
+        if self._origin is None:  # what came before is compiling, which says nothing about the pace
+            self._origin = now, done
+        began, before = self._origin
+        left = None if done <= before else max(self._left - done, 0.0) * (now - began) / (done - before)
+        self._report(GridProgress(self._finished, self._cells, company[0], t, left, len(company)))
 
 
 def work(cell: Cell) -> int:

@@ -160,7 +160,7 @@ class _Session:
             self._store.note_failure(cell, PartialFailure(why))
         elif not self._on_gpus:
             self._store.put(join(cell, pieces, records, self._failed))
-        self._meter.finish(cell)
+        self._meter.finish([cell])
 
     def _problem(self, absent: Sequence[str], some: bool) -> str | None:
         """Why pieces that are absent keep a cell from being made, if they do: runs may fail, but not all of them."""
