@@ -1,10 +1,10 @@
 """Is play in the float32 twin, from its own starts, distributed as play in highway-env?
 
-    python -m tests.envs.highway.distribution                    # against results/highway/original.csv, minutes
-    python -m tests.envs.highway.distribution --record 2000      # first play what is missing there (an hour for all)
+    python -m tests.envs.highway.distribution                    # against results/highway/original.csv; ten minutes
+    python -m tests.envs.highway.distribution --record 2000      # first play what is missing there (hours for all)
 
 Two-sample tests of episode return, length, mean speed and crash rate, under random and idle actions: Kolmogorov and
-Smirnov's for the first three, Fisher's exact one for crashes. There are eight, so that Holm's p-values stand beside.
+Smirnov's for the first three, Fisher's exact one for crashes. There are twelve, so that Holm's p-values stand beside.
 
 Where the two differ, three more comparisons say why: other starts that the original would draw tell whether ours are
 distributed otherwise, the very same starts whether float32 drives otherwise, and how far samples of the original's
