@@ -210,16 +210,10 @@ def _take(leaf: Any, index: int) -> Any:
     raise IndexError(f"there is no run {index} on this machine")
 
 
-def sharded(one: Any, mesh: Mesh, shared: int = 0) -> Any:
-    """Map a function of one run over a group, devices side by side; the last `shared` arguments go to all."""
-    split, whole = PartitionSpec("runs"), PartitionSpec()
-
-    def local(*args: Any) -> Any:
-        own, common = args[: len(args) - shared], args[len(args) - shared :]
-        return each_run(lambda *each: one(*each, *common))(*own)
-
-    def mapped(*args: Any) -> Any:
-        specs = (split,) * (len(args) - shared) + (whole,) * shared
-        return jax.shard_map(local, mesh=mesh, in_specs=specs, out_specs=split, check_vma=False)(*args)
-
+def sharded(one: Callable[..., Any], mesh: Mesh) -> Callable[..., Any]:
+    """Map a function of one run over a group, devices side by side."""
+    split = PartitionSpec("runs")
+    mapped: Callable[..., Any] = jax.shard_map(
+        each_run(one), mesh=mesh, in_specs=split, out_specs=split, check_vma=False
+    )
     return mapped
