@@ -166,8 +166,8 @@ class SoleAgent(ReplayAgent):
 
 
 def copied_if(due: Array, new: Any, old: Any) -> Any:
-    """The new parameters if a copy is due, else the old ones."""
-    return jax.tree.map(lambda fresh, kept: jnp.where(due, fresh, kept), new, old)
+    """The new parameters if a copy is due, else the old ones: a branch, for to select reads and writes them all."""
+    return jax.lax.cond(due, lambda fresh, kept: fresh, lambda fresh, kept: kept, new, old)
 
 
 def chosen(outputs: Float[Array, "*batch A n"], action: Int[Array, "*batch"]) -> Float[Array, "*batch n"]:

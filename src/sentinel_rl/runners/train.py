@@ -85,7 +85,7 @@ class Training:
 
     def take_in(self, advanced: Sequence[Advanced], parts: Segments) -> Progress:
         """Go on to what the groups became in a chunk."""
-        self.groups = [group for group, _, _ in advanced]
+        self.groups[:] = [group for group, _, _ in advanced]  # in place: those who watch hold the list
         traces, metrics = [trace for _, trace, _ in advanced], [measured for _, _, measured in advanced]
         done = int(parts.end[-1]) - self.t
         rewards, terminated, truncated, _ = (
