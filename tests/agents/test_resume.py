@@ -84,8 +84,7 @@ def test_stopped_and_resumed_equals_whole(name: str, whole: Training, tmp_path: 
 
 
 def test_what_was_learnt_is_what_counts(name: str, whole: Training):
-    """The runs that are compared above did learn."""
-    if name == "random":
-        pytest.skip("it never learns")
+    """The runs that are compared above did learn, all but those that have nothing to learn."""
     before, after = (jax.tree.leaves(each.agent_states()[0].online) for each in (begin(name), whole))
-    assert all(np.any(np.asarray(a) != np.asarray(b)) for a, b in zip(before, after, strict=True))
+    changed = [bool(np.any(np.asarray(a) != np.asarray(b))) for a, b in zip(before, after, strict=True)]
+    assert changed == [name != "random"] * len(before)

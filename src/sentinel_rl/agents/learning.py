@@ -171,7 +171,12 @@ def copied_if(due: Array, new: Any, old: Any) -> Any:
 
 
 def chosen(outputs: Float[Array, "*batch A n"], action: Int[Array, "*batch"]) -> Float[Array, "*batch n"]:
-    """The outputs of one action each; a product with zeros and ones has a cheaper gradient than a gather."""
+    """The outputs of one action each."""
+    return jnp.take_along_axis(outputs, action[..., None, None], axis=-2)[..., 0, :]
+
+
+def chosen_for_loss(outputs: Float[Array, "*batch A n"], action: Int[Array, "*batch"]) -> Float[Array, "*batch n"]:
+    """`chosen` as a product with zeros and ones, whose gradient is cheaper than that of a gather."""
     picks = jax.nn.one_hot(action, outputs.shape[-2], dtype=outputs.dtype)
     return jnp.sum(outputs * picks[..., None], axis=-2)
 

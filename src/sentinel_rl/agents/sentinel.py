@@ -12,7 +12,7 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from sentinel_rl.agents.agent import Account, Metrics, epsilon_greedy
-from sentinel_rl.agents.learning import ReplayAgent, chosen, copied_if
+from sentinel_rl.agents.learning import ReplayAgent, chosen, chosen_for_loss, copied_if
 from sentinel_rl.belief import (
     Belief,
     Divergence,
@@ -213,6 +213,6 @@ class SentinelAgent(ReplayAgent):
 
 def cross_entropy(networks: Networks, batch: Batch) -> Float[Array, ""]:
     """The sum over members of the weighted mean cross-entropy to the target laws, on the actions taken."""
-    taken = chosen(networks.per_member(batch.obs), batch.action)
+    taken = chosen_for_loss(networks.per_member(batch.obs), batch.action)
     losses = -jnp.sum(batch.target * jax.nn.log_softmax(taken), axis=-1)
     return jnp.sum(jnp.mean(batch.weight * losses, axis=1))

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 
 from sentinel_rl._numerics import safe_sqrt
 from sentinel_rl.agents.agent import Account
-from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen
+from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen, chosen_for_loss
 from sentinel_rl.agents.options import checked, options_of, require_known
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.nets import Networks, init_networks, orthogonal
@@ -105,7 +105,7 @@ class UADQNAgent(SoleAgent):
     def _loss(self, parameters: Networks, batch: Sample, state: UADQNState, key: jax.Array) -> Float[Array, ""]:
         """The quantile losses of f, g1 and g2, and the pull of the anchors, which weakens with the data."""
         outputs = jax.vmap(parameters, out_axes=1)(batch.obs)
-        taken = chosen(outputs, jnp.broadcast_to(batch.action, outputs.shape[:2]))
+        taken = chosen_for_loss(outputs, jnp.broadcast_to(batch.action, outputs.shape[:2]))
         each = jax.vmap(quantile_huber_loss, in_axes=(0, 0, None))
         losses = jax.vmap(each, in_axes=(0, None, None))(taken, batch.target, self.kappa)
         data = jnp.maximum(jnp.minimum(state.replay.count[0], state.replay.capacity), 1)

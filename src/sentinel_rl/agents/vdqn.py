@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sentinel_rl.agents.agent import Account
-from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen
+from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen, chosen_for_loss
 from sentinel_rl.agents.options import checked, measure, options_of, require_known
 from sentinel_rl.agents.posterior import Posterior, init_posterior, standard_normals
 from sentinel_rl.envs.spec import EnvSpec
@@ -126,7 +126,7 @@ def free_energy(posterior: Posterior, batch: Sample, noise: float | Array, key: 
     ``sum_j (d_j - Q_theta(s_j, a_j))^2 / (2 noise^2) - sum_i log sd_i``: the entropy is exact, the fit is sampled.
     """
     outputs = posterior.draw(key).per_member(batch.obs[None])[0]
-    misfit = batch.target - chosen(outputs, batch.action)[..., 0]
+    misfit = batch.target - chosen_for_loss(outputs, batch.action)[..., 0]
     return jnp.sum(misfit**2) / (2 * noise**2) - posterior.log_sd()
 
 
