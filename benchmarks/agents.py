@@ -28,6 +28,7 @@ AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "cdqn": ("cdqn", {}),
     "sentinel-4": ("sentinel", {"k": 4}),
     "sentinel-4-neutral": ("sentinel", {"k": 4, "aleatory": "expectation", "epistemic": "expectation"}),
+    "sentinel-4-member": ("sentinel", {"k": 4, "bootstrap_action": "member"}),
     "vdqn": ("vdqn", {}),
     "vdqn-cvar": ("vdqn-cvar", {}),
     "vdqn-2e-3": ("vdqn", {"learning_rate": 2e-3, "use_epsilon": True}),

@@ -1,4 +1,4 @@
-"""The familiar class: exact steps, equal paths, files, populations, warnings and refusals."""
+"""The familiar class: exact steps, equal paths, files, populations and warnings."""
 
 import io
 import json
@@ -13,40 +13,12 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from sentinel_rl.errors import IncompatibleError, NumericalError, SentinelWarning, UsageError
+from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
 from sentinel_rl.learner import Sentinel
 from sentinel_rl.risk import CVaR, Wang
+from tests.tiny import Box2D, tiny
 
-TINY: dict[str, Any] = {"k": 2, "hidden": (8,), "samples": 16, "batch": 8, "capacity": 512, "learn_every": 50}
 STEPS = 300
-
-
-def tiny(env: Any = "CartPole-v0", **options: Any) -> Sentinel:
-    return Sentinel("MlpPolicy", env, **(TINY | options))
-
-
-class Box2D(gymnasium.Env):
-    """A world with a 2-D observation and actions that count from 1; it pays one if the action is 2."""
-
-    observation_space = spaces.Box(-1.0, 1.0, (2, 3), np.float32)
-    action_space = spaces.Discrete(3, start=1)
-
-    def __init__(self, reward: float = 1.0, poison_at: int = -1, length: int = 5):
-        self.reward, self.poison_at, self.length = reward, poison_at, length
-        self.t, self.total, self.actions = 0, 0, []
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None):
-        super().reset(seed=seed)
-        self.t = 0
-        return self.observation_space.sample() * 0, {}
-
-    def step(self, action: Any):
-        self.t, self.total = self.t + 1, self.total + 1
-        self.actions.append(int(action))
-        obs = np.full((2, 3), 0.1 * self.t, np.float32)
-        if self.total == self.poison_at:
-            obs[1, 1] = np.nan
-        return obs, self.reward * (action == 2), False, self.t == self.length, {}
 
 
 def leaves_equal(one: Any, other: Any) -> bool:
@@ -260,46 +232,6 @@ def test_scalars_are_printed_when_asked_for(logs: Path):
         assert f"risk/{part}" in line
 
 
-class Generous(Box2D):
-    """It pays one whatever is done, after a first episode without pay."""
-
-    def step(self, action: Any):
-        obs, _, terminated, truncated, info = super().step(action)
-        return obs, float(self.total > self.length), terminated, truncated, info
-
-
-def test_a_strict_support_is_an_error():
-    agent = tiny(Generous(), v_min=0.0, v_max=2.0, gamma=1.0, strict_support=True)
-    with pytest.raises(UsageError, match="v_max=5"):
-        agent.learn(200)
-
-
-class Odd(gymnasium.Env):
-    """A world with spaces that cannot be used."""
-
-    def __init__(self, actions: Any = None, observations: Any = None):
-        self.action_space = actions or spaces.Discrete(2)
-        self.observation_space = observations or spaces.Box(-1.0, 1.0, (2,), np.float32)
-
-
-@pytest.mark.parametrize(
-    ("env", "message"),
-    [
-        (Odd(actions=spaces.Box(-1.0, 1.0, (1,), np.float32)), "action space Box.*Discrete"),
-        (Odd(actions=spaces.MultiDiscrete([2, 2])), "action space MultiDiscrete"),
-        (Odd(observations=spaces.Dict({"x": spaces.Box(0.0, 1.0, (2,))})), "FlattenObservation"),
-        (Odd(observations=spaces.Box(0, 255, (8, 8, 3), np.uint8)), "images"),
-        ("CartPole-1", "did you mean 'CartPole-v1'"),
-        (None, "an environment is needed"),
-        (3, "an environment is needed"),
-    ],
-)
-@pytest.mark.usefixtures("untyped")
-def test_environments_that_cannot_be_used_are_refused(env: Any, message: str):
-    with pytest.raises(UsageError, match=message):
-        tiny(env, v_min=0.0, v_max=1.0)
-
-
 def test_vectors_of_environments():
     """Two environments, one agent; the steps asked for are made although they are odd."""
     agent = tiny(gymnasium.make_vec("CartPole-v1", num_envs=2), reward_range=(1.0, 1.0))
@@ -309,42 +241,3 @@ def test_vectors_of_environments():
     assert set(seen) == {((2,), 2)}
     assert agent.get_env().num_envs == 2
     assert agent.predict(np.zeros((2, 4)))[0].shape == (2,)
-
-
-def test_nan_stops_with_its_place():
-    agent = tiny(Box2D(poison_at=77), v_min=0.0, v_max=6.0)
-    with pytest.raises(NumericalError, match=r"observation of Box2D holds nan at index 4.*seed 0"):
-        agent.learn(200)
-    assert agent.num_timesteps == 76
-    assert np.isfinite(agent.assess(np.zeros((2, 3))).probs).all(), "what was learnt before is there"
-
-
-@pytest.mark.usefixtures("untyped")
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"policy": "CnnPolicy"}, "unknown policy 'CnnPolicy'"),
-        ({"gama": 0.9}, r"did you mean gamma\?"),
-        ({"learn_evry": 3}, r"did you mean learn_every\?"),
-        ({"monitor": "x"}, r"did you mean monitor_dir\?"),
-        ({"k": 0}, "k must be"),
-    ],
-)
-def test_bad_options_are_refused(options: dict[str, Any], message: str):
-    with pytest.raises(UsageError, match=message):
-        Sentinel(options.pop("policy", "MlpPolicy"), "CartPole-v0", **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"learn_every": 0}, "at least 1 step"),
-        ({"learn_every": "daily"}, "or 'triangular', got 'daily'"),
-        ({"epsilon_end": 2.0}, r"epsilon_end must be in \[0, 1\]"),
-    ],
-)
-def test_bad_courses_are_refused(options: dict[str, Any], message: str):
-    with pytest.raises(UsageError, match=message):
-        tiny(**options).learn(100)
-    with pytest.raises(UsageError, match="at least 1 step"):
-        tiny().learn(0)
