@@ -20,8 +20,8 @@ from cartpole_falls import OUTCOME, train_all, write_rows
 
 from sentinel_rl.agents.catalog import make_agent
 from sentinel_rl.envs.cartpole import CartPole
-from sentinel_rl.runners.population import use_all_cores
-from sentinel_rl.runners.schedule import Plan
+from sentinel_rl.training.population import use_all_cores
+from sentinel_rl.training.schedule import Plan
 
 # CDQN goes first: the others are compared with it.
 AGENTS: dict[str, tuple[str, dict[str, Any]]] = {

@@ -19,11 +19,11 @@ import jax
 
 from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
-from sentinel_rl.runners.host import HostRun
-from sentinel_rl.runners.host_worlds import GymnasiumWorld
-from sentinel_rl.runners.population import use_all_cores
-from sentinel_rl.runners.schedule import Plan
-from sentinel_rl.runners.train import Training, train
+from sentinel_rl.training.host import HostRun
+from sentinel_rl.training.host_envs import GymnasiumWorld
+from sentinel_rl.training.loop import Training, train
+from sentinel_rl.training.population import use_all_cores
+from sentinel_rl.training.schedule import Plan
 
 STEPS = 10_000
 

@@ -21,10 +21,10 @@ import numpy as np
 from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.risk import CVaR, Expectation
-from sentinel_rl.runners.evaluate import evaluate
-from sentinel_rl.runners.population import use_all_cores
-from sentinel_rl.runners.schedule import Plan
-from sentinel_rl.runners.train import Training, train
+from sentinel_rl.training.evaluate import evaluate
+from sentinel_rl.training.loop import Training, train
+from sentinel_rl.training.population import use_all_cores
+from sentinel_rl.training.schedule import Plan
 
 RISKS = {
     "neutral": {"aleatory": Expectation(), "epistemic": Expectation()},

@@ -18,8 +18,8 @@ import _measure
 from sentinel_paper.highway_agents import CONTENDERS
 from sentinel_paper.settings import HIGHWAY
 from sentinel_paper.trained import Settings, cell
-from sentinel_rl.runners.population import use_all_cores
-from sentinel_rl.runners.train import Training, train
+from sentinel_rl.training.loop import Training, train
+from sentinel_rl.training.population import use_all_cores
 
 
 def fused(label: str, runs: int, steps: int) -> float:

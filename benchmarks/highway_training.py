@@ -18,9 +18,9 @@ from cartpole_falls import write_rows
 
 from sentinel_rl.agents.catalog import make_agent
 from sentinel_rl.envs.highway import Highway
-from sentinel_rl.runners.course import make_plan
-from sentinel_rl.runners.population import use_all_cores
-from sentinel_rl.runners.train import Training
+from sentinel_rl.training.loop import Training
+from sentinel_rl.training.population import use_all_cores
+from sentinel_rl.training.schedule import make_plan
 
 ENV = Highway.preset("highway-v1")
 COURSE = {"learn_every": "triangular", "epsilon_fraction": 0.1, "epsilon_end": 0.05}

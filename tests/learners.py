@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from sentinel_rl.learner import LEARNERS, Learner
+from sentinel_rl.api.classes import LEARNERS, Learner
 
 SMALL: dict[str, Any] = {"hidden": (4,), "samples": 8, "batch": 8, "capacity": 64}
 OPTIONS: dict[str, dict[str, Any]] = {

@@ -112,8 +112,8 @@ def test_orthogonal_weights_are_drawn_on_several_devices_at_once():
 import jax
 from sentinel_rl.agents.catalog import make_agent
 from sentinel_rl.envs.cartpole import CartPole
-from sentinel_rl.runners.schedule import Plan
-from sentinel_rl.runners.train import Training
+from sentinel_rl.training.schedule import Plan
+from sentinel_rl.training.loop import Training
 jax.config.update("jax_num_cpu_devices", 2)
 env = CartPole(200)
 agent = make_agent("uadqn", env.spec, capacity=8)

@@ -6,7 +6,7 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from sentinel_rl.learner import Sentinel
+from sentinel_rl.api.classes import Sentinel
 
 TINY: dict[str, Any] = {"k": 2, "hidden": (8,), "samples": 16, "batch": 8, "capacity": 512, "learn_every": 50}
 

@@ -5,7 +5,7 @@ import sys
 import typer
 
 from sentinel_paper.cli import report, reproduce
-from sentinel_rl.cli.console import complain
+from sentinel_rl.console import complain
 from sentinel_rl.errors import SentinelError
 
 app = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)

@@ -12,8 +12,8 @@ from rich.table import Table
 from sentinel_paper import registry
 from sentinel_paper.claims import Finding, Verdict
 from sentinel_paper.registry import EXPERIMENTS, Experiment, Recipe
-from sentinel_rl.cli.console import note, progress_bar, results
-from sentinel_rl.cli.files import writable_folder
+from sentinel_rl.console import note, progress_bar, results
+from sentinel_rl.storage.atomic import writable_folder
 
 _COLOURS = {Verdict.HOLDS: "green", Verdict.FAILS: "red", Verdict.UNDECIDED: "yellow"}
 # Options that mean nothing where there is no chance.
@@ -98,7 +98,7 @@ def report(
 
 def _use_all_cores() -> None:
     """Before the first experiment uses JAX, so that the others have all cores."""
-    from sentinel_rl.runners.population import use_all_cores
+    from sentinel_rl.training.population import use_all_cores
 
     use_all_cores()
 

@@ -1,4 +1,4 @@
-"""Learning curves with bands, and histograms, in the style of all figures."""
+"""Learning curves with bands, and histograms, in the style of all plotting."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,10 +7,10 @@ from matplotlib.axes import Axes
 
 from sentinel_paper.output import Row
 from sentinel_paper.trained import Records
-from sentinel_rl.cli import figures
+from sentinel_rl import plotting
 
-_NOTIONS = {"composite": figures.COMPOSITE, "additive": figures.ADDITIVE, "risk-neutral": figures.NEUTRAL}
-_OTHERS = (figures.GREEN, figures.ORANGE, figures.PURPLE, figures.SKY, figures.BLACK, *_NOTIONS.values())
+_NOTIONS = {"composite": plotting.COMPOSITE, "additive": plotting.ADDITIVE, "risk-neutral": plotting.NEUTRAL}
+_OTHERS = (plotting.GREEN, plotting.ORANGE, plotting.PURPLE, plotting.SKY, plotting.BLACK, *_NOTIONS.values())
 
 
 def colours(labels: Sequence[str]) -> dict[str, str]:

@@ -12,7 +12,7 @@ from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
 from sentinel_paper.trained import Contender, Means, Records, Settings
 from sentinel_paper.trained_page import about, robust, twenty, write
-from sentinel_rl.cli import figures
+from sentinel_rl import plotting
 
 NAME = "fig-ftrl-lambda"
 LAMBDAS = {"0.01": 0.01, "0.1": 0.1, "1": 1.0, "ln 100": math.log(100)}
@@ -75,7 +75,7 @@ def render(records: Records, out: Path) -> list[Path]:
         ],
         about(records),
     )
-    with figures.figure(12, 5) as drawing:
+    with plotting.figure(12, 5) as drawing:
         for axes, risk in zip(drawing.subplots(1, 2, sharey=True), RISKS, strict=True):
             draw_bands(axes, records, "terminations_curve", [label(risk, lam) for lam in LAMBDAS])
             axes.set(title=f"falls, {risk}")

@@ -13,8 +13,8 @@ from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import HIGHWAY
 from sentinel_paper.trained import Means, Settings
 from sentinel_paper.trained_page import about, write
-from sentinel_rl.cli import figures
-from sentinel_rl.cli.files import write_atomically
+from sentinel_rl import plotting
+from sentinel_rl.storage.atomic import write_file
 
 NAME = "fig-highway-crashes"
 LONGER = 10
@@ -91,14 +91,14 @@ def render(records: Records, out: Path) -> list[Path]:
         for part in (short, long)
         for row in curve_rows(part, "terminations_curve", LABELS)
     ]
-    with figures.figure(13, 5.4) as drawing:
+    with plotting.figure(13, 5.4) as drawing:
         for axes, part in zip(drawing.subplots(1, 2), (short, long), strict=True):
             draw_bands(axes, part, "terminations_curve", LABELS)
             axes.set(title=_size(part), ylabel="crashes")
         axes.legend(fontsize=9)
         files = write(page, drawing, short, numbers(short, AGENTS, METRICS), METRICS, out)
-    long_runs = write_atomically(out / f"{NAME}-long-runs.csv", csv_text(runs(long, METRICS)))
-    return [*files, long_runs, write_atomically(out / f"{NAME}-curves.csv", csv_text(curves))]
+    long_runs = write_file(out / f"{NAME}-long-runs.csv", csv_text(runs(long, METRICS)))
+    return [*files, long_runs, write_file(out / f"{NAME}-curves.csv", csv_text(curves))]
 
 
 def _size(part: trained.Records) -> str:

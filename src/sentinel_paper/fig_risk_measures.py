@@ -11,7 +11,7 @@ from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
 from sentinel_paper.trained import Contender, Means, Records, Settings
 from sentinel_paper.trained_page import about, draw_dots, robust, twenty, write
-from sentinel_rl.cli import figures
+from sentinel_rl import plotting
 
 NAME = "fig-risk-measures"
 OURS = "CVaR o CVaR"
@@ -75,7 +75,7 @@ def render(records: Records, out: Path) -> list[Path]:
         ],
         about(records),
     )
-    with figures.figure(12, 5) as drawing:
+    with plotting.figure(12, 5) as drawing:
         left, right = drawing.subplots(1, 2)
         draw_bands(left, records, "terminations_curve", tuple(records.found))
         left.set(title="falls over training", ylabel="falls")

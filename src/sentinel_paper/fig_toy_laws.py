@@ -15,10 +15,10 @@ from sentinel_paper.claims import Claim, Finding
 from sentinel_paper.fig_toy_wasserstein import NEAR, Settings
 from sentinel_paper.judging import decide
 from sentinel_paper.output import Page, Row, csv_text, publish
-from sentinel_rl.cli import figures
-from sentinel_rl.cli.files import write_atomically
+from sentinel_rl import plotting
 from sentinel_rl.envs.toy import Toy
 from sentinel_rl.returns import CategoricalReturn, Support
+from sentinel_rl.storage.atomic import write_file
 from sentinel_rl.study.statistics import Summary, summarise
 
 NAME = "fig-toy-laws"
@@ -123,21 +123,21 @@ def render(records: Records, out: Path) -> list[Path]:
         "and each has a single mode: the mixture is not multimodal, as its two components are closer than their spread."
     )
     page = Page(NAME, records.settings, setup, _rows(records), findings(records), words)
-    with figures.figure(14, 6) as drawing:
+    with plotting.figure(14, 6) as drawing:
         grid = drawing.subplots(2, len(points), sharex=True, sharey="row", squeeze=False)
         for place in range(len(points)):
             for action in range(2):
                 _draw(grid[action, place], records, place, action)
         grid[0, 0].legend(fontsize=9)
         files = publish(page, drawing, _numbers(records), out)
-    return [*files, write_atomically(out / f"{NAME}-runs.csv", csv_text(_runs(records)))]
+    return [*files, write_file(out / f"{NAME}-runs.csv", csv_text(_runs(records)))]
 
 
 def _draw(axes: Axes, records: Records, place: int, action: int) -> None:
     for member in records.members[place, :, action]:
-        axes.plot(records.atoms, member, color=figures.GREY, linewidth=0.8)
-    axes.plot(records.atoms, records.marginal[place, action], color=figures.ORANGE, label="mixture")
-    axes.plot(records.atoms, records.true[action], "--", color=figures.BLUE, linewidth=1.6, label="true")
+        axes.plot(records.atoms, member, color=plotting.GREY, linewidth=0.8)
+    axes.plot(records.atoms, records.marginal[place, action], color=plotting.ORANGE, label="mixture")
+    axes.plot(records.atoms, records.true[action], "--", color=plotting.BLUE, linewidth=1.6, label="true")
     axes.set(title=f"n = {records.settings.points[place]}", ylabel=f"action {action}")
 
 

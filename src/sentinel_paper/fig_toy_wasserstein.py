@@ -14,7 +14,7 @@ from sentinel_paper.judging import LEVEL, decide
 from sentinel_paper.output import Page, Row, publish
 from sentinel_paper.toy_wasserstein import Distance
 from sentinel_paper.trained import FIRST_SEED
-from sentinel_rl.cli import figures
+from sentinel_rl import plotting
 from sentinel_rl.envs.toy import Toy
 from sentinel_rl.errors import UsageError
 from sentinel_rl.study.statistics import Comparison, Summary, compare, holm, summarise
@@ -176,7 +176,7 @@ def render(records: Records, out: Path) -> list[Path]:
     )
     page = Page(NAME, records.settings, setup, _rows(records), findings(records), _words(records))
     points, shades = records.settings.points, colours([name(*agent) for agent in records.agents()])
-    with figures.figure(9.6, 5) as drawing:
+    with plotting.figure(9.6, 5) as drawing:
         axes = drawing.subplots()
         for agent in records.agents():
             told = [records.of(*agent, point) for point in points]
@@ -185,7 +185,7 @@ def render(records: Records, out: Path) -> list[Path]:
             axes.fill_between(
                 points, [one.low for one in told], [one.high for one in told], color=shade, alpha=0.2, linewidth=0
             )
-        axes.axhline(records.settings.toy().floor, color=figures.BLACK, linewidth=1, linestyle=":")
+        axes.axhline(records.settings.toy().floor, color=plotting.BLACK, linewidth=1, linestyle=":")
         axes.set(xlabel="transitions", ylabel="Wasserstein-1 distance", yscale="log")
         axes.set_xscale("symlog", linthresh=200)
         axes.set_xlim(left=0)

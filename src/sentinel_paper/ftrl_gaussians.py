@@ -21,8 +21,8 @@ from matplotlib.axes import Axes
 
 from sentinel_paper.claims import Claim, Finding, Verdict
 from sentinel_paper.output import Page, Row, publish
+from sentinel_rl import plotting
 from sentinel_rl.belief import Divergence, Prefer, ftrl_losses, ftrl_weights
-from sentinel_rl.cli import figures
 from sentinel_rl.returns import GaussianMixture, Support
 
 NAME = "ftrl-gaussians"
@@ -127,7 +127,7 @@ def render(records: Records, out: Path) -> list[Path]:
         "the sign can prefer consensus (minus) or outliers (plus). The paper names KL(m || f) and prints the plus."
     )
     page = Page(NAME, records.settings, setup, _results(records), findings(records), _words(records))
-    with figures.figure(12, 7) as drawing:
+    with plotting.figure(12, 7) as drawing:
         grid = drawing.subplots(2, 3).ravel()
         _draw_members(records, grid[0])
         _draw_marginal(records, grid[1])
@@ -245,7 +245,7 @@ def _words(records: Records) -> str:
 
 
 def _draw_members(records: Records, axes: Axes) -> None:
-    looks = itertools.cycle(zip((figures.GREEN, figures.ORANGE, figures.PURPLE), ("-", "--", "-."), strict=True))
+    looks = itertools.cycle(zip((plotting.GREEN, plotting.ORANGE, plotting.PURPLE), ("-", "--", "-."), strict=True))
     for member, (density, (colour, style)) in enumerate(zip(records.densities, looks, strict=False), start=1):
         axes.plot(records.points, density, style, color=colour, label=f"estimator {member}")
     axes.legend(loc="upper right")
@@ -253,7 +253,7 @@ def _draw_members(records: Records, axes: Axes) -> None:
 
 
 def _draw_marginal(records: Records, axes: Axes) -> None:
-    axes.plot(records.points, records.densities.mean(axis=0), color=figures.BLACK)
+    axes.plot(records.points, records.densities.mean(axis=0), color=plotting.BLACK)
     _density(axes, "marginal m")
 
 
@@ -276,14 +276,14 @@ def _draw_mixtures(records: Records, place: int, axes: Axes) -> None:
         colour, style = _look(rule)
         axes.plot(records.points, weights[row] @ records.densities, style, color=colour, label=str(rule))
     if np.allclose(weights, weights[0]):
-        axes.plot(records.points, weights[0] @ records.densities, color=figures.BLACK)
+        axes.plot(records.points, weights[0] @ records.densities, color=plotting.BLACK)
         axes.text(0.95, 0.92, "all four alike", transform=axes.transAxes, ha="right", va="top")
     _density(axes, "FTRL, λ → ∞" if math.isinf(lam) else f"FTRL, λ = {lam:g}")
 
 
 def _look(rule: Rule) -> tuple[str, str]:
     """Colour by preference, line by direction."""
-    colour = figures.COMPOSITE if rule.prefer == "consensus" else figures.ADDITIVE
+    colour = plotting.COMPOSITE if rule.prefer == "consensus" else plotting.ADDITIVE
     return colour, "-" if rule.divergence == "member_to_marginal" else "--"
 
 

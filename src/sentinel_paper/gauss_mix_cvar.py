@@ -21,14 +21,14 @@ from matplotlib.axes import Axes
 
 from sentinel_paper.claims import Claim, Finding, Verdict, mostly, share_text
 from sentinel_paper.output import Page, Row, publish
-from sentinel_rl.cli import figures
+from sentinel_rl import plotting
 from sentinel_rl.returns import CategoricalReturn, GaussianMixture
 from sentinel_rl.risk import CVaR
 
 NAME = "gauss-mix-cvar"
 RESOLUTION = 1e-9  # smaller differences are rounding: at alpha = 1 all three risks are the mean
 KINDS = ("additive", "total", "composite")
-COLOURS = {"additive": figures.ADDITIVE, "total": figures.TOTAL, "composite": figures.COMPOSITE}
+COLOURS = {"additive": plotting.ADDITIVE, "total": plotting.TOTAL, "composite": plotting.COMPOSITE}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +117,7 @@ def render(records: Records, out: Path) -> list[Path]:
         "computed in closed form, so that the only chance is in the draw of the models."
     )
     page = Page(NAME, records.settings, setup, _results(records), findings(records), _words(records))
-    with figures.figure(10, 7.4) as drawing:
+    with plotting.figure(10, 7.4) as drawing:
         for column, axes in enumerate(drawing.subplots(2, len(records.settings.scales), sharey="row", squeeze=False).T):
             _draw_risks(records, column, axes[0])
             _draw_shares(records, column, axes[1])
@@ -236,8 +236,8 @@ def _draw_shares(records: Records, place: int, axes: Axes) -> None:
     """In how many runs composite is the closer one."""
     inner = [column for column, alpha in enumerate(records.settings.alphas) if alpha < 1]
     shares = 100 * records.closer[place, inner] / records.settings.runs
-    axes.plot([records.settings.alphas[column] for column in inner], shares, "o-", color=figures.COMPOSITE)
-    axes.axhline(50, color=figures.BLACK, linewidth=1, linestyle="--")
+    axes.plot([records.settings.alphas[column] for column in inner], shares, "o-", color=plotting.COMPOSITE)
+    axes.axhline(50, color=plotting.BLACK, linewidth=1, linestyle="--")
     axes.set(ylim=(-4, 104), ylabel="composite closer (% of runs)" if place == 0 else "")
     axes.set_xlabel("worst share α")
     _log_alphas(axes)

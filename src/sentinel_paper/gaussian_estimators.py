@@ -15,7 +15,7 @@ from sentinel_paper import beta_belief
 from sentinel_paper.beta_belief import Thresholds, Values
 from sentinel_paper.claims import Claim, Finding, Verdict
 from sentinel_paper.output import Page, Row, publish
-from sentinel_rl.cli import figures
+from sentinel_rl import plotting
 
 NAME = "gaussian-estimators"
 PRINTED_CONCENTRATION, PRINTED_MEAN = 2.0, 0.5
@@ -110,7 +110,7 @@ def render(records: Records, out: Path) -> list[Path]:
         "mean of the belief above which each decision maker takes the uncertain action; risk-neutral does above 0.5."
     )
     page = Page(NAME, records.settings, setup, _results(records), findings(records), _words(records))
-    with figures.figure(10, 8) as drawing:
+    with plotting.figure(10, 8) as drawing:
         grid = drawing.subplots(2, 2).ravel()
         for place, axes in enumerate(grid[:-1]):
             _draw_values(records, place, axes)
@@ -165,11 +165,11 @@ def _words(records: Records) -> str:
 def _draw_values(records: Records, place: int, axes: Axes) -> None:
     """How much better the uncertain action looks than the safe one."""
     means, worth = records.settings.belief_means, records.shown[place]
-    axes.plot(means, worth.neutral, color=figures.NEUTRAL, label="risk-neutral")
-    axes.plot(means, worth.additive - records.safe, color=figures.ADDITIVE, label="additive")
-    axes.plot(means, worth.composite - records.safe, color=figures.COMPOSITE, label="composite")
-    axes.plot(means, worth.known - records.safe, color=figures.BLACK, linewidth=1.4, linestyle=":", label="ω known")
-    axes.axhline(0, color=figures.BLACK, linewidth=1)
+    axes.plot(means, worth.neutral, color=plotting.NEUTRAL, label="risk-neutral")
+    axes.plot(means, worth.additive - records.safe, color=plotting.ADDITIVE, label="additive")
+    axes.plot(means, worth.composite - records.safe, color=plotting.COMPOSITE, label="composite")
+    axes.plot(means, worth.known - records.safe, color=plotting.BLACK, linewidth=1.4, linestyle=":", label="ω known")
+    axes.axhline(0, color=plotting.BLACK, linewidth=1)
     axes.set(title=f"belief worth {records.settings.shown[place]:g} observations", xlabel="mean of the belief")
     axes.set_ylabel("uncertain minus safe")
 
@@ -177,10 +177,10 @@ def _draw_values(records: Records, place: int, axes: Axes) -> None:
 def _draw_thresholds(records: Records, axes: Axes) -> None:
     """Where each decision maker begins to take the uncertain action."""
     sizes, found = records.settings.concentrations, records.thresholds
-    axes.plot(sizes, found.composite, "o-", color=figures.COMPOSITE, label="composite")
-    axes.plot(sizes, found.additive, "o-", color=figures.ADDITIVE, label="additive")
-    axes.axhline(found.known, color=figures.BLACK, linewidth=1.4, linestyle=":", label="ω known")
-    axes.axhline(0.5, color=figures.NEUTRAL, label="risk-neutral")
+    axes.plot(sizes, found.composite, "o-", color=plotting.COMPOSITE, label="composite")
+    axes.plot(sizes, found.additive, "o-", color=plotting.ADDITIVE, label="additive")
+    axes.axhline(found.known, color=plotting.BLACK, linewidth=1.4, linestyle=":", label="ω known")
+    axes.axhline(0.5, color=plotting.NEUTRAL, label="risk-neutral")
     axes.set(title="uncertain action taken above", xlabel="observations behind the belief", ylabel="mean of the belief")
     axes.set_xscale("log", base=2)
     axes.set_xticks([1, 16, 256, 4096], labels=["1", "16", "256", "4096"])

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from sentinel_paper.settings import NEUTRAL_RISK, Options
 from sentinel_paper.trained import Contender, Settings
-from sentinel_rl.study.cell import Evaluation
+from sentinel_rl.study import Evaluation
 
 COMPOSITE = "SENTINEL-4 composite"
 ADDITIVE = "SENTINEL-4 additive"

@@ -12,9 +12,8 @@ from matplotlib.figure import Figure
 
 from sentinel_paper.claims import Finding
 from sentinel_paper.registry import find
-from sentinel_rl import __version__
-from sentinel_rl.cli import figures
-from sentinel_rl.cli.files import write_atomically
+from sentinel_rl import __version__, plotting
+from sentinel_rl.storage.atomic import write_file
 
 Row = Mapping[str, Any]
 # Options of the command that settings may have, in the order of the command line.
@@ -119,10 +118,10 @@ class Page:
 def publish(page: Page, drawing: Figure, numbers: Sequence[Row], out: Path) -> list[Path]:
     """Write figure, numbers, and page in both forms; every file is complete or not there."""
     return [
-        *figures.save(drawing, out / page.name),
-        write_atomically(out / f"{page.name}.csv", csv_text(numbers)),
-        write_atomically(out / f"{page.name}.md", page.markdown()),
-        write_atomically(out / f"{page.name}.json", json.dumps(page.data(), indent=1, ensure_ascii=False) + "\n"),
+        *plotting.save(drawing, out / page.name),
+        write_file(out / f"{page.name}.csv", csv_text(numbers)),
+        write_file(out / f"{page.name}.md", page.markdown()),
+        write_file(out / f"{page.name}.json", json.dumps(page.data(), indent=1, ensure_ascii=False) + "\n"),
     ]
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from sentinel_rl.study.meter import GridProgress
+from sentinel_rl.study.progress import GridProgress
 
 GridReport = Callable[[GridProgress], None]
 

@@ -9,8 +9,8 @@ from typing import Any
 from sentinel_paper.output import table
 from sentinel_paper.report import collect
 from sentinel_paper.report_rows import all_lines, counted, size
-from sentinel_rl.cli.files import write_atomically
 from sentinel_rl.errors import UsageError
+from sentinel_rl.storage.atomic import write_file
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 # What is shown: the first of these that is there, the default preset first; the most runs of it.
@@ -33,7 +33,7 @@ def fill(readme: Path, folder: Path) -> Path:
     _, end, tail = rest.partition(END)
     if not begin or not end:
         raise UsageError(f"{readme} has no place for results: write {BEGIN} and {END}, each on a line of its own")
-    return write_atomically(readme, f"{head}{BEGIN}\n{block(folder, readme.parent)}{END}{tail}")
+    return write_file(readme, f"{head}{BEGIN}\n{block(folder, readme.parent)}{END}{tail}")
 
 
 def block(folder: Path, base: Path) -> str:

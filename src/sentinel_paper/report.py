@@ -14,8 +14,8 @@ from sentinel_paper.registry import EXPERIMENTS
 from sentinel_paper.report_html import html_page
 from sentinel_paper.statements import Line
 from sentinel_rl import __version__
-from sentinel_rl.cli.files import write_atomically
 from sentinel_rl.errors import CorruptError, UsageError
+from sentinel_rl.storage.atomic import write_file
 
 TITLE = "SENTINEL, reproduced"
 METHOD = (
@@ -43,10 +43,8 @@ def write_report(folder: Path) -> list[Path]:
     told = report_rows.all_lines(pages)
     figures = {name: _svg(folder, page, name) for page in pages for name in figures_of(page)}
     return [
-        write_atomically(
-            folder / "report.html", html_page((TITLE, opening(pages, told), METHOD), told, pages, figures)
-        ),
-        write_atomically(folder / "report.md", markdown(folder, pages, told)),
+        write_file(folder / "report.html", html_page((TITLE, opening(pages, told), METHOD), told, pages, figures)),
+        write_file(folder / "report.md", markdown(folder, pages, told)),
     ]
 
 

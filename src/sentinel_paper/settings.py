@@ -10,7 +10,7 @@ from typing import Any
 
 from sentinel_rl.agents.catalog import AGENTS
 from sentinel_rl.errors import UsageError
-from sentinel_rl.runners.course import COURSE_OPTIONS
+from sentinel_rl.training.schedule import COURSE_OPTIONS
 
 Options = Mapping[str, Any]
 GAMMA = 0.99

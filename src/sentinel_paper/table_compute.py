@@ -11,7 +11,7 @@ from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import HIGHWAY
 from sentinel_paper.trained import Means, Settings
 from sentinel_paper.trained_page import about, seconds
-from sentinel_rl.cli import figures
+from sentinel_rl import plotting
 
 NAME = "table-compute"
 # Seconds of one run of 1e5 steps as printed, on a Tesla T4.
@@ -85,7 +85,7 @@ def render(records: Records, out: Path) -> list[Path]:
         "and fill the device together, so that the seconds of one run alone say little about many."
     )
     page = Page(NAME, records.settings, setup, rows, findings(records), words, (), [*about(records.many)])
-    with figures.figure(8, 4) as drawing:
+    with plotting.figure(8, 4) as drawing:
         axes = drawing.subplots()
         axes.barh([row["agent"] for row in rows], [float(row["s per run, all at once"]) for row in rows])
         axes.set(title="seconds of training per run, all runs at once", xlabel="seconds")

@@ -13,7 +13,7 @@ from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
 from sentinel_paper.trained import Contender, Means, Records, Settings
 from sentinel_paper.trained_page import about, draw_dots, robust, seconds, twenty, write
-from sentinel_rl.cli import figures
+from sentinel_rl import plotting
 
 NAME = "table-ensemble-size"
 NEUTRAL = {"epistemic": NEUTRAL_RISK, "aleatory": NEUTRAL_RISK}
@@ -87,7 +87,7 @@ def render(records: Records, out: Path) -> list[Path]:
         ],
         about(records),
     )
-    with figures.figure(12, 5) as drawing:
+    with plotting.figure(12, 5) as drawing:
         left, right = drawing.subplots(1, 2)
         draw_dots(left, records, CONTENDERS, FALLS)
         draw_bands(right, records, "terminations_curve", tuple(records.found))

@@ -25,7 +25,7 @@ from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import HIGHWAY, Options
 from sentinel_paper.trained import Means, Records, Settings
 from sentinel_paper.trained_page import about, draw_dots, robust, twenty, write
-from sentinel_rl.cli import figures
+from sentinel_rl import plotting
 
 NAME = "table-highway"
 SETTINGS = Settings()
@@ -94,10 +94,10 @@ def render(records: Records, out: Path) -> list[Path]:
         sections(records),
         about(records),
     )
-    with figures.figure(11, 10) as drawing:
+    with plotting.figure(11, 10) as drawing:
         draw_diagnostics(records, drawing)
-        files = figures.save(drawing, out / f"{NAME}-diagnostics")
-    with figures.figure(13, 5.2) as drawing:
+        files = plotting.save(drawing, out / f"{NAME}-diagnostics")
+    with plotting.figure(13, 5.2) as drawing:
         for metric, axes in zip(MAIN, drawing.subplots(1, len(MAIN), sharey=True), strict=True):
             draw_dots(axes, records, CONTENDERS, metric)
         measured = (*ALL, *(metric for shift in evaluations(records.settings) for metric in shifted(shift.name)))

@@ -15,7 +15,7 @@ from sentinel_paper import random_beliefs
 from sentinel_paper.claims import Claim, Finding, Verdict, mostly, share_text, together
 from sentinel_paper.output import Page, Row, publish
 from sentinel_paper.random_beliefs import Risks
-from sentinel_rl.cli import figures
+from sentinel_rl import plotting
 from sentinel_rl.risk import CoherenceReport, Expectation, RiskMeasure, check_coherence, parse_risk
 
 NAME = "theorems"
@@ -239,7 +239,7 @@ def render(records: Records, out: Path) -> list[Path]:
         "theorem, not prove it. Shares have Wilson's 95 % interval."
     )
     page = Page(NAME, settings, setup, _rows(records), findings(records), _words(records))
-    with figures.figure(11, 4.6) as drawing:
+    with plotting.figure(11, 4.6) as drawing:
         left, right = drawing.subplots(1, 2)
         _draw_gaps(records, left)
         _draw_shares(records, right)
@@ -284,17 +284,17 @@ def _draw_gaps(records: Records, axes: Axes) -> None:
     names = [" o ".join(pair) for pair in records.settings.pairs]
     axes.boxplot([records.gap(pair) for pair in records.settings.pairs], orientation="horizontal", whis=(0, 100))
     axes.set_yticks(range(1, len(names) + 1), names, fontsize=8)
-    axes.axvline(0, color=figures.BLACK, linewidth=1)
+    axes.axvline(0, color=plotting.BLACK, linewidth=1)
     axes.set(title="theorem 2: additive minus composite", xlabel="of the largest return")
 
 
 def _draw_shares(records: Records, axes: Axes) -> None:
     """In how many beliefs composite risk is the more sensitive one."""
     places = np.arange(len(OTHERS))
-    for shift, (kind, colour) in enumerate(zip(KINDS, (figures.COMPOSITE, figures.ORANGE), strict=True)):
+    for shift, (kind, colour) in enumerate(zip(KINDS, (plotting.COMPOSITE, plotting.ORANGE), strict=True)):
         shares = [100 * records.more_sensitive(kind, other) / records.settings.runs for other in OTHERS]
         axes.bar(places + 0.4 * (shift - 0.5), shares, 0.38, color=colour, label=f"{kind} grows by a tenth")
-    axes.axhline(50, color=figures.BLACK, linewidth=1, linestyle="--")
+    axes.axhline(50, color=plotting.BLACK, linewidth=1, linestyle="--")
     axes.set_xticks(places, [name.replace(" ", "\n", 1) for name in OTHERS.values()], fontsize=9)
     axes.set(title="composite risk moves more than", ylabel="% of beliefs", ylim=(0, 125), yticks=range(0, 101, 25))
     axes.legend(fontsize=9, loc="upper right")

@@ -24,8 +24,8 @@ from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.vdqn import VDQNAgent
 from sentinel_rl.envs.toy import Toy
 from sentinel_rl.returns import CategoricalReturn
-from sentinel_rl.runners.schedule import Every, Plan
-from sentinel_rl.runners.train import Training
+from sentinel_rl.training.loop import Training
+from sentinel_rl.training.schedule import Every, Plan
 
 
 @dataclasses.dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any, Self
 from sentinel_paper.progress import GridReport
 from sentinel_paper.settings import Options, Task, options_for, require_preset
 from sentinel_rl.errors import SentinelError, UsageError
-from sentinel_rl.study.cell import Cell, Evaluation
+from sentinel_rl.study import Cell, Evaluation
 from sentinel_rl.study.grid import run_grid
 from sentinel_rl.study.record import Record
 from sentinel_rl.study.store import Store

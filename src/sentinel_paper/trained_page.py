@@ -9,8 +9,8 @@ from matplotlib.figure import Figure
 from sentinel_paper.metrics import Metric, overview, runs, summaries
 from sentinel_paper.output import Page, Row, Section, csv_text, publish
 from sentinel_paper.trained import Contender, Records
-from sentinel_rl.cli import figures
-from sentinel_rl.cli.files import write_atomically
+from sentinel_rl import plotting
+from sentinel_rl.storage.atomic import write_file
 from sentinel_rl.study.record import Record
 
 PRINTED_RUNS = 20
@@ -21,12 +21,12 @@ def draw_dots(axes: Axes, records: Records, contenders: Sequence[Contender], met
     told = summaries(records, metric)
     for row, contender in enumerate(contenders):
         summary, paper = told[contender.label], contender.printed.get(metric.name)
-        axes.plot([summary.low, summary.high], [row, row], color=figures.BLUE)
-        axes.plot([summary.mean], [row], "o", color=figures.BLUE, label="ours" if row == 0 else None)
+        axes.plot([summary.low, summary.high], [row, row], color=plotting.BLUE)
+        axes.plot([summary.mean], [row], "o", color=plotting.BLUE, label="ours" if row == 0 else None)
         if paper is not None:
-            axes.plot([paper[0] - paper[1], paper[0] + paper[1]], [row + 0.25] * 2, color=figures.RED, linewidth=1.2)
+            axes.plot([paper[0] - paper[1], paper[0] + paper[1]], [row + 0.25] * 2, color=plotting.RED, linewidth=1.2)
             mark = "paper" if row == 0 else None
-            axes.plot([paper[0]], [row + 0.25], "D", color=figures.RED, markerfacecolor="white", label=mark)
+            axes.plot([paper[0]], [row + 0.25], "D", color=plotting.RED, markerfacecolor="white", label=mark)
     axes.set(title=metric.title, ylim=(len(contenders) - 0.4, -0.6))
     axes.set_yticks(range(len(contenders)), [contender.label for contender in contenders])
     axes.legend(loc="best", fontsize=9)
@@ -86,5 +86,5 @@ def write(
     page: Page, drawing: Figure, records: Records, numbers: Sequence[Row], metrics: Sequence[Metric], out: Path
 ) -> list[Path]:
     """Write the files of every experiment, and the numbers of every run."""
-    single = write_atomically(out / f"{page.name}-runs.csv", csv_text(runs(records, metrics)))
+    single = write_file(out / f"{page.name}-runs.csv", csv_text(runs(records, metrics)))
     return [*publish(page, drawing, numbers, out), single]

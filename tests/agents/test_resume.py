@@ -10,13 +10,13 @@ import pytest
 from sentinel_rl.agents.catalog import AGENTS, make_agent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.errors import Stopped
-from sentinel_rl.runners.folder import open_run
-from sentinel_rl.runners.schedule import Every, Plan
-from sentinel_rl.runners.signals import Stopper
-from sentinel_rl.runners.steps import saved
-from sentinel_rl.runners.train import Training, train
+from sentinel_rl.storage.checkpoint import saved
+from sentinel_rl.storage.run_folder import open_run
+from sentinel_rl.training.loop import Training, train
+from sentinel_rl.training.schedule import Every, Plan
+from sentinel_rl.training.signals import Stopper
 from tests.learners import OPTIONS
-from tests.runners.trees import assert_same
+from tests.storage.trees import assert_same
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from sentinel_rl.learner import LEARNERS
+from sentinel_rl.api.classes import LEARNERS
 
 SMALL = ("hidden=4", "samples=8", "batch=8", "capacity=64", "learn_every=20", "warmup=10")
 SETTINGS = {

@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 
 from sentinel_rl import Sentinel
-from sentinel_rl.cli import main, training
-from sentinel_rl.runners.checkpoint import STATE
-from sentinel_rl.runners.folder import status
+from sentinel_rl.cli import main
+from sentinel_rl.cli import train as train_command
+from sentinel_rl.storage.checkpoint import STATE
+from sentinel_rl.storage.run_folder import status
 
 SMALL = ("--k", "2", "--set", "hidden=8", "--set", "capacity=600", "--set", "samples=20", "--steps", "600", "--quiet")
 POLE = ("--env", "CartPole-v1", *SMALL, "--save-every", "200")
@@ -92,7 +93,7 @@ def test_bad_input_is_told_before_anything_is_written(run, tmp_path, arguments, 
 
 
 def test_a_stop_saves_and_names_the_command_that_resumes(run, trained, tmp_path, monkeypatch):
-    whole = training.train
+    whole = train_command.train
 
     def interrupted(training, folder, stopper, save_every, report):
         def stop(progress):
@@ -101,7 +102,7 @@ def test_a_stop_saves_and_names_the_command_that_resumes(run, trained, tmp_path,
 
         whole(training, folder, stopper, save_every, stop)
 
-    monkeypatch.setattr(training, "train", interrupted)
+    monkeypatch.setattr(train_command, "train", interrupted)
     arguments = ("train", *POLE, "--seeds", "3,7", "--out", tmp_path / "run")
     code, _, told = run(*arguments, "--overwrite")
     assert code == 75
@@ -109,7 +110,7 @@ def test_a_stop_saves_and_names_the_command_that_resumes(run, trained, tmp_path,
     assert f"resume with: sentinel train --env CartPole-v1 --k 2 {' '.join(SMALL[2:])}" in told
     assert "--overwrite" not in told
     assert status(tmp_path / "run").step == 200
-    monkeypatch.setattr(training, "train", whole)
+    monkeypatch.setattr(train_command, "train", whole)
     assert run(*arguments)[0] == 0
     for seed in (3, 7):
         assert_same_policy(tmp_path / "run", trained, seed)

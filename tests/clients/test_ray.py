@@ -36,8 +36,8 @@ run_grid(GRID, Store(sys.argv[1]), "ray", sys.argv[2])
 """
 
 IMPATIENT = """
-from sentinel_rl.study import on_ray
-on_ray.PATIENCE = 3.0
+from sentinel_rl.study import ray_engine
+ray_engine.PATIENCE = 3.0
 """
 
 

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from sentinel_rl.learner import LEARNERS, Learner, load_agent
+from sentinel_rl.api.classes import LEARNERS, Learner, load_agent
 from tests.learners import make
 
 pytestmark = [

@@ -10,7 +10,7 @@ import pytest
 from sentinel_rl import Sentinel
 from sentinel_rl.cli import main
 from sentinel_rl.errors import UsageError
-from sentinel_rl.runners.worlds import find_place
+from sentinel_rl.training.environment import find_place
 
 SMALL = ("--k", "2", "--set", "hidden=8", "--set", "capacity=200", "--set", "samples=8", "--set", "batch=8", "--quiet")
 

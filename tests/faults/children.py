@@ -10,9 +10,9 @@ from pathlib import Path
 import numpy as np
 
 from sentinel_rl.errors import SentinelError, Stopped
-from sentinel_rl.runners.checkpoint import latest, save
-from sentinel_rl.runners.folder import open_run
-from sentinel_rl.runners.signals import catch_signals
+from sentinel_rl.storage.checkpoint import latest, save
+from sentinel_rl.storage.run_folder import open_run
+from sentinel_rl.training.signals import catch_signals
 
 CONTEXT = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload([__name__])

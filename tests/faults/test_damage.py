@@ -12,10 +12,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentinel_rl.errors import CorruptError, IncompatibleError, SentinelWarning
-from sentinel_rl.runners import manifest as manifests
-from sentinel_rl.runners.archive import load_archive, read_archive_manifest, save_archive
-from sentinel_rl.runners.checkpoint import MANIFEST, STATE, latest, load, save
-from tests.runners.trees import assert_same
+from sentinel_rl.storage import manifest
+from sentinel_rl.storage.archive import load_archive, read_archive_manifest, save_archive
+from sentinel_rl.storage.checkpoint import MANIFEST, STATE, latest, load, save
+from tests.storage.trees import assert_same
 
 FILES = (STATE, MANIFEST)
 ABOUT = {"configuration": {"k": 4}, "seeds": [0, 1]}
@@ -182,9 +182,9 @@ class TestForeign:
         np.savez(folder / STATE, **{"00000": np.array([Bomb()], dtype=object)}, allow_pickle=True)
         with zipfile.ZipFile(folder / STATE) as archive:
             crc = archive.getinfo("00000.npy").CRC
-        leaf = manifests.Leaf("['n']", (2,), "float64", crc32=crc)
-        forged = manifests.Manifest(**vars(found) | {"leaves": (leaf,)})
-        (folder / MANIFEST).write_text(manifests.to_text(forged))
+        leaf = manifest.Leaf("['n']", (2,), "float64", crc32=crc)
+        forged = manifest.Manifest(**vars(found) | {"leaves": (leaf,)})
+        (folder / MANIFEST).write_text(manifest.to_text(forged))
         with pytest.raises(CorruptError, match="expected float64"):
             load(folder, tree)
 

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 from sentinel_rl.errors import StorageError
-from sentinel_rl.runners import atomic
-from sentinel_rl.runners.archive import save_archive
-from sentinel_rl.runners.atomic import make_folder, replacing, write_text
-from sentinel_rl.runners.checkpoint import latest, save
-from sentinel_rl.runners.folder import open_run
+from sentinel_rl.storage import atomic
+from sentinel_rl.storage.archive import save_archive
+from sentinel_rl.storage.atomic import make_folder, replacing, write_file
+from sentinel_rl.storage.checkpoint import latest, save
+from sentinel_rl.storage.run_folder import open_run
 from tests.faults.children import run, save_as_nobody, save_with_limit, tree_of
 
 TREE = {"n": np.arange(1000)}
@@ -78,7 +78,7 @@ def test_a_write_that_does_not_fit(parent, monkeypatch, room):
             return self.file.write(data)
 
     with monkeypatch.context() as full:
-        for module in ("sentinel_rl.runners.checkpoint", "sentinel_rl.runners.atomic"):
+        for module in ("sentinel_rl.storage.checkpoint", "sentinel_rl.storage.atomic"):
             full.setattr(f"{module}.open", lambda *args: FullFile(open(*args)), raising=False)  # noqa: SIM115 (it is one)
         with pytest.raises(StorageError, match="No space left"):
             save(parent, 2, TREE)
@@ -120,10 +120,10 @@ def test_a_real_read_only_folder(tmp_path):
 
 
 def test_a_file_that_is_replaced_stays_when_that_fails(tmp_path, monkeypatch):
-    path = write_text(tmp_path / "config.json", "old")
+    path = write_file(tmp_path / "config.json", "old")
     monkeypatch.setattr(atomic.os, "fsync", fails(errno.ENOSPC))
     with pytest.raises(StorageError, match=r"cannot write .*config\.json: No space left"):
-        write_text(path, "new")
+        write_file(path, "new")
     assert path.read_text() == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["config.json"]
 

@@ -11,12 +11,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from sentinel_rl.runners.archive import read_archive_manifest
-from sentinel_rl.runners.atomic import ENDING
-from sentinel_rl.runners.checkpoint import MANIFEST, STATE, read_manifest
-from sentinel_rl.runners.folder import status
-from sentinel_rl.runners.leaves import read_arrays
-from sentinel_rl.runners.steps import saved
+from sentinel_rl.storage.archive import read_archive_manifest
+from sentinel_rl.storage.arrays import read_arrays
+from sentinel_rl.storage.atomic import ENDING
+from sentinel_rl.storage.checkpoint import MANIFEST, STATE, read_manifest, saved
+from sentinel_rl.storage.run_folder import status
 
 SOURCE = Path(__file__).parents[2] / "src"
 STEPS, SAVE_EVERY = 6_000, 100

@@ -8,8 +8,8 @@ import time
 import numpy as np
 import pytest
 
-from sentinel_rl.runners.atomic import sweep
-from sentinel_rl.runners.checkpoint import latest, save
+from sentinel_rl.storage.atomic import sweep
+from sentinel_rl.storage.checkpoint import latest, save
 from tests.faults import children
 from tests.faults.children import run, save_and_die, save_forever, start, tree_of
 

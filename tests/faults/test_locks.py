@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from sentinel_rl.errors import UsageError
-from sentinel_rl.runners.folder import LOCK, open_run, status
+from sentinel_rl.storage.run_folder import LOCK, open_run, status
 from tests.faults.children import CONTEXT, hold_run, open_once, race_for_run, run, start
 
 CONFIGURATION = {"k": 4}

@@ -7,7 +7,7 @@ import time
 import pytest
 
 from sentinel_rl.errors import Stopped
-from sentinel_rl.runners.folder import status
+from sentinel_rl.storage.run_folder import status
 from tests.faults.children import CONTEXT, run, start, train
 
 STEPS = 40

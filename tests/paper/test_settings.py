@@ -9,7 +9,7 @@ from sentinel_paper.settings import CARTPOLE, HIGHWAY, PRESETS, options_for
 from sentinel_rl.agents.catalog import AGENTS, make_agent
 from sentinel_rl.envs.registry import make_env
 from sentinel_rl.errors import UsageError
-from sentinel_rl.runners.course import COURSE_OPTIONS, make_plan
+from sentinel_rl.training.schedule import COURSE_OPTIONS, make_plan
 
 TEXT = (Path(__file__).parents[1] / "reference" / "hyperparameters.tex").read_text()
 TASKS = {"cartpole": CARTPOLE, "highway": HIGHWAY}

@@ -10,9 +10,10 @@ import pytest
 
 from sentinel_rl.agents.agent import Accountable
 from sentinel_rl.agents.catalog import make_agent
-from sentinel_rl.runners.schedule import Every, Plan, segments
+from sentinel_rl.training.schedule import Every, Plan
+from sentinel_rl.training.segments import segments
 from tests.probes import environments as worlds
-from tests.runners.pole import run_alone, start
+from tests.training.pole import run_alone, start
 
 GAMMA = 0.5
 PLAN = Plan(steps=1_600, learn=Every(4), warmup=40, epsilon_end=0.3)

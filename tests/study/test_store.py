@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from sentinel_rl.errors import SentinelWarning, StorageError
-from sentinel_rl.runners.atomic import ENDING
+from sentinel_rl.storage.atomic import ENDING
 from sentinel_rl.study import Cell, Record, Store
 from tests.study.grids import same_arrays
 

@@ -1,19 +1,20 @@
 """The command ``sentinel``: its options, its sub-commands, and what an error looks like."""
 
+import dataclasses
 import shlex
 import sys
 import traceback
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import EntryPoint, entry_points
 from typing import Annotated, Any
 
 import typer
 
 from sentinel_rl._version import __version__
-from sentinel_rl.cli import commands, run_commands
-from sentinel_rl.cli.console import complain, note
-from sentinel_rl.cli.plugins import plugins
+from sentinel_rl.cli import commands
+from sentinel_rl.console import complain, note
 from sentinel_rl.errors import SentinelError, SentinelWarning, Stopped
 
 # Exit codes; typer itself ends with USAGE for options and arguments it does not know.
@@ -32,11 +33,11 @@ def build() -> typer.Typer:
     )
     app.callback()(_root)
     app.command()(commands.demo)
-    app.command()(run_commands.train)
-    app.command("eval")(run_commands.evaluate)
-    app.command()(run_commands.assess)
-    app.command()(run_commands.verify)
-    app.command()(run_commands.frontier)
+    app.command()(commands.train)
+    app.command("eval")(commands.evaluate)
+    app.command()(commands.assess)
+    app.command()(commands.verify)
+    app.command()(commands.frontier)
     app.command()(commands.risk)
     app.command()(commands.doctor)
     app.command()(commands.cache)
@@ -122,3 +123,36 @@ def _code(error: Exception) -> int:
     if isinstance(error, OSError):
         return INPUT_OUTPUT
     return USAGE if isinstance(error, ValueError) else FAILURE
+
+
+GROUP = "sentinel_rl.commands"
+
+
+@dataclasses.dataclass(frozen=True)
+class Plugin:
+    """A command under its name: a function, or a `typer.Typer` with commands of its own."""
+
+    name: str
+    command: Callable[..., Any] | typer.Typer
+
+    def add_to(self, app: typer.Typer) -> None:
+        """Register it as a sub-command."""
+        if isinstance(self.command, typer.Typer):
+            app.add_typer(self.command, name=self.name)
+        else:
+            app.command(self.name)(self.command)
+
+
+def plugins() -> list[Plugin]:
+    """Load every command of the group, sorted by name; one that cannot be loaded is reported and left out."""
+    found = {entry.name: entry for entry in entry_points(group=GROUP)}
+    loaded = (_load(found[name]) for name in sorted(found))
+    return [plugin for plugin in loaded if plugin is not None]
+
+
+def _load(entry: EntryPoint) -> Plugin | None:
+    try:
+        return Plugin(entry.name, entry.load())
+    except Exception as error:  # another package's fault must not take the whole command line down
+        note(f"the command {entry.name!r} ({entry.value}) cannot be loaded: {type(error).__name__}: {error}")
+        return None

@@ -1,9 +1,11 @@
 """The library's own sub-commands: what they take. The work is imported only when one of them runs."""
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
+
+from sentinel_rl.errors import UsageError
 
 OutOption = Annotated[
     Path, typer.Option("--out", metavar="DIR", help="Folder for the files; made if it is not there.", show_default=True)
@@ -25,13 +27,13 @@ def demo(
     - `sentinel demo`
     - `sentinel demo --risk --out pictures`
     """
-    from sentinel_rl.cli import demo, demo_agent
+    from sentinel_rl.cli import demo
 
     if risk:
-        demo.run(out)
+        demo.show_risk(out)
     else:
-        demo.show_short()
-        demo_agent.run(out, quick)
+        demo.show_risk_briefly()
+        demo.show_agent(out, quick)
 
 
 def risk(
@@ -49,7 +51,7 @@ def risk(
     - `sentinel risk "cvar:0.25 o cvar:0.25" models.csv`
     - `sentinel risk "additive o wang:0.1" models.csv`
     """
-    from sentinel_rl.cli.table import run
+    from sentinel_rl.cli.risk import run
 
     run(measure, file)
 
@@ -69,9 +71,9 @@ def cache(
     - `sentinel cache`
     - `sentinel cache clear`
     """
-    from sentinel_rl.cli.cache import run
+    from sentinel_rl.cli import info
 
-    run(action)
+    info.cache(action)
 
 
 def doctor() -> None:
@@ -81,6 +83,155 @@ def doctor() -> None:
 
     - `sentinel doctor`
     """
-    from sentinel_rl.cli.doctor import run
+    from sentinel_rl.cli import info
 
-    run()
+    info.doctor()
+
+
+RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that `sentinel train --out` was given.")]
+
+# What SENTINEL is where nothing else is written; it is part of what a run records.
+USUAL: dict[str, Any] = {
+    "k": 4,
+    "aleatory": "cvar:0.25",
+    "epistemic": "cvar:0.25",
+    "lam": 1.0,
+    "preset": "sound",
+    "gamma": 0.99,
+}
+
+
+def train(
+    env: Annotated[str, typer.Option(help="A Gymnasium name; one with a JAX form trains compiled.")],
+    out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the run.")],
+    steps: Annotated[int, typer.Option(min=1, help="Environment steps per seed.")] = 100_000,
+    seeds: Annotated[str, typer.Option(metavar="N|LIST", help="5 means 0 to 4; or a list: 3,7,9.")] = "1",
+    agent: Annotated[
+        str, typer.Option(metavar="NAME", help="sentinel, cdqn, vdqn, vdqn-cvar, uadqn or random.")
+    ] = "sentinel",
+    k: Annotated[int | None, typer.Option("--k", help="Members of the ensemble.", show_default="4")] = None,
+    aleatory: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law.", show_default="cvar:0.25")
+    ] = None,
+    epistemic: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Risk across the members.", show_default="cvar:0.25")
+    ] = None,
+    lam: Annotated[
+        float | None, typer.Option(help="FTRL's parameter; 0 weighs all members equally.", show_default="1.0")
+    ] = None,
+    preset: Annotated[
+        str | None, typer.Option(metavar="sound|literal", help="The reading of the algorithm.", show_default="sound")
+    ] = None,
+    gamma: Annotated[float | None, typer.Option(help="Discount.", show_default="0.99")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
+    ] = None,
+    save_every: Annotated[int, typer.Option(min=1, help="Steps between two checkpoints.")] = 20_000,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run is.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No bar and no table.")] = False,
+    tensorboard: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard's scalars (needs tensorboardX).")
+    ] = None,
+    strict_support: Annotated[
+        bool, typer.Option("--strict-support", help="Stop where returns do not fit into the support.")
+    ] = False,
+) -> None:
+    """Train an agent, SENTINEL or another, one run per seed; the same command resumes a run that was interrupted.
+
+    Ctrl-C saves and stops (exit code 75); a run in which a number is not finite fails alone (exit code 5, or 4 where it
+    was the only one). The folder gets checkpoints, the episodes of every seed and, at the end, its
+    policy.
+
+    **Examples**
+
+    - `sentinel train --env CartPole-v1 --seeds 5 --out runs/pole`
+    - `sentinel train --env CartPole-v1 --k 8 --aleatory wang:0.1 --out runs/wang`
+    - `sentinel train --env CartPole-v1 --set batch=64 --set hidden=64,64 --out runs/wide`
+    - `sentinel train --env CartPole-v1 --agent uadqn --set aversion=0.5 --out runs/uadqn`
+    """
+    from sentinel_rl.agents.catalog import AGENTS
+    from sentinel_rl.cli.options import parse_seeds, parse_settings
+    from sentinel_rl.cli.train import Habits, configuration_of, run
+
+    if agent not in AGENTS:
+        raise UsageError(f"--agent {agent}: choose one of {', '.join(AGENTS)}")
+    named = {"k": k, "aleatory": aleatory, "epistemic": epistemic, "lam": lam, "preset": preset, "gamma": gamma}
+    given = {name: value for name, value in named.items() if value is not None}
+    options = (USUAL if agent == "sentinel" else {}) | given | parse_settings(settings or [], agent)
+    habits = Habits(save_every, quiet, tensorboard, strict_support)
+    run(configuration_of(env, steps, parse_seeds(seeds), options, agent), out, overwrite, habits)
+
+
+def evaluate(
+    path: RunArgument,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed.")] = 1000,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes; choose one that was not trained on.")] = 1_000_000,
+    on: Annotated[
+        str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
+    ] = None,
+) -> None:
+    """Evaluate the trained policies of a run, without exploration; writes eval.json and eval.csv into its folder.
+
+    `--on highway-env` plays policies that were trained on the twin in the original, with the twin's settings (needs
+    `pip install 'sentinel-rl[highway]'`).
+
+    **Examples**
+
+    - `sentinel eval runs/pole`
+    - `sentinel eval runs/pole --episodes 100 --seed 7`
+    - `sentinel eval runs/road --on highway-env --episodes 50`
+    """
+    from sentinel_rl.cli.evaluate import run
+
+    run(path, episodes, seed, on)
+
+
+def assess(
+    path: RunArgument,
+    obs: Annotated[str | None, typer.Option(metavar="NUMBERS", help="What is seen; a fresh start if absent.")] = None,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
+) -> None:
+    """Explain a decision: per action, how much of its risk is chance and how much is ignorance.
+
+    **Examples**
+
+    - `sentinel assess runs/pole`
+    - `sentinel assess runs/pole --obs "0,0,0.1,0" --plot why.png`
+    """
+    from sentinel_rl.cli.assess import run
+
+    run(path, obs, seed_index, plot, as_json)
+
+
+def verify(path: RunArgument) -> None:
+    """Train a stretch of a run again, and prove that every bit of its newest checkpoint comes out.
+
+    Ends with 0 when all bits are equal, with 3 when one differs.
+
+    **Examples**
+
+    - `sentinel verify runs/pole`
+    """
+    from sentinel_rl.cli.verify import run
+
+    run(path)
+
+
+def frontier(
+    path: RunArgument,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed and risk level.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 1_000_000,
+) -> None:
+    """Give trained agents other risk levels, and draw the mean return against its worst quarter.
+
+    Nothing is trained anew. Writes frontier.csv, .json, .png and .svg into the run's folder.
+
+    **Examples**
+
+    - `sentinel frontier runs/pole`
+    """
+    from sentinel_rl.cli.evaluate import frontier
+
+    frontier(path, episodes, seed)

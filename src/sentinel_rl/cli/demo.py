@@ -2,6 +2,7 @@
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -12,12 +13,15 @@ from matplotlib.ticker import NullLocator
 from rich.table import Table
 from scipy.special import betaincinv
 
-from sentinel_rl.cli import figures
-from sentinel_rl.cli.console import progress_bar, results
-from sentinel_rl.cli.figures import ADDITIVE, COMPOSITE, NEUTRAL, TOTAL
-from sentinel_rl.cli.files import writable_folder
+from sentinel_rl import plotting
+from sentinel_rl.cli import evaluate, train
+from sentinel_rl.cli.assess import draw, first_observation, show
+from sentinel_rl.cli.runs import read_run
+from sentinel_rl.console import progress_bar, results
+from sentinel_rl.plotting import ADDITIVE, COMPOSITE, NEUTRAL, TOTAL
 from sentinel_rl.returns import CategoricalReturn, GaussianMixture
 from sentinel_rl.risk import CVaR
+from sentinel_rl.storage.atomic import writable_folder
 
 ALPHAS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 ALPHA = 0.25
@@ -58,7 +62,7 @@ class Choice:
     composite: float
 
 
-def run(out: Path) -> None:
+def show_risk(out: Path) -> None:
     """Compute both examples, print them and save the picture."""
     writable_folder(out)
     with progress_bar("two examples") as report:
@@ -76,7 +80,7 @@ def run(out: Path) -> None:
     )
 
 
-def show_short() -> None:
+def show_risk_briefly() -> None:
     """Print the first example alone."""
     results().print(_tails_table(hundred_models()), ABOUT_TAILS, sep="\n")
 
@@ -144,14 +148,14 @@ def _choices_table(choices: list[Choice]) -> Table:
 
 
 def _draw(tails: Tails, choices: list[Choice], out: Path) -> list[Path]:
-    with figures.figure() as drawing:
+    with plotting.figure() as drawing:
         left, right = drawing.subplots(1, 2)
         for name, colour in (("additive", ADDITIVE), ("total", TOTAL), ("composite", COMPOSITE)):
             left.plot(ALPHAS, getattr(tails, name), "o-", color=colour, label=name)
         left.set(title="100 Gaussian models", xlabel="worst share α", ylabel="mean of the worst α")
         left.legend(loc="lower right")
         _draw_choices(right, [choice for choice in choices if choice.belief_mean == BELIEF_MEANS[-1]])
-        return figures.save(drawing, out / "demo")
+        return plotting.save(drawing, out / "demo")
 
 
 def _draw_choices(axes: Axes, choices: list[Choice]) -> None:
@@ -161,9 +165,36 @@ def _draw_choices(axes: Axes, choices: list[Choice]) -> None:
         ("composite", "composite", COMPOSITE),
     ):
         axes.semilogx(CONCENTRATIONS, [getattr(choice, name) for choice in choices], "o-", color=colour, label=label)
-    axes.axhline(0, color=figures.BLACK, linewidth=1)
+    axes.axhline(0, color=plotting.BLACK, linewidth=1)
     axes.set(title=f"Uncertain action, belief mean {BELIEF_MEANS[-1]:g}", xlabel="observations behind the belief")
     axes.set(ylabel="better than the safe one by")
     axes.set_xticks(CONCENTRATIONS, labels=[f"{size}" for size in CONCENTRATIONS])
     axes.xaxis.set_minor_locator(NullLocator())
     axes.legend(loc="lower right")
+
+
+ABOUT = """\
+Four networks, each trained on its own share of what was seen, tell the law of the return of every action. \
+aleatory_penalty is what chance costs, epistemic_penalty what the networks' disagreement costs; \
+mean - aleatory_penalty - epistemic_penalty = composite, and the action of the highest composite is taken (>).
+"""
+FULL: dict[str, Any] = {"k": 4, "aleatory": "cvar:0.25", "epistemic": "cvar:0.25"}
+QUICK: dict[str, Any] = FULL | {"k": 2, "hidden": (8,), "capacity": 400}
+
+
+def show_agent(out: Path, quick: bool) -> None:
+    """Train, evaluate, explain one decision and draw it."""
+    writable_folder(out)
+    place, console = out / "pole", results()
+    console.print("training SENTINEL on CartPole: the pole is to be kept upright for 500 steps", soft_wrap=True)
+    steps, episodes, options = (400, 10, QUICK) if quick else (100_000, 100, FULL)
+    train.run(train.configuration_of("CartPole-v1", steps, [0, 1], options), place, overwrite=True)
+    evaluate.run(place, episodes, seed=1_000_000)
+    agent = read_run(place).policies()[0]
+    seen = first_observation(agent)
+    why = agent.assess(seen)
+    console.print("\nHow sure is it? The first decision of an episode:")
+    show(why, seen)
+    picture = draw(why, out / "decision.png")
+    console.print(ABOUT, soft_wrap=False)
+    console.print(f"picture: {picture}\nnext: sentinel assess {place} --obs 0,0,0.1,0", markup=False, soft_wrap=True)

@@ -5,13 +5,13 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+from sentinel_rl.api.classes import LEARNERS, Learner, load_agent
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import SentinelWarning, UsageError
-from sentinel_rl.learner import LEARNERS, Learner, load_agent
-from sentinel_rl.runners.course import make_plan
-from sentinel_rl.runners.folder import status
-from sentinel_rl.runners.schedule import Plan
-from sentinel_rl.runners.train import Training
+from sentinel_rl.storage.configuration import restored
+from sentinel_rl.storage.run_folder import status
+from sentinel_rl.training.loop import Training
+from sentinel_rl.training.schedule import Plan, make_plan
 
 # What `sentinel train`, `eval` and `frontier` write beside what every run folder has.
 ARTIFACTS = (
@@ -89,9 +89,7 @@ def read_run(path: Path) -> Run:
 
 def make_agent(configuration: dict[str, Any]) -> Learner:
     """The untrained agent of a configuration, with its first seed."""
-    options: dict[str, Any] = {}
-    for name, value in configuration["options"].items():  # undo what JSON does to tuples and infinity
-        options[name] = tuple(value) if isinstance(value, list) else float(value) if value in ("inf", "-inf") else value
+    options = restored(configuration["options"])
     kind = LEARNERS[configuration.get("agent", "sentinel")]
     return kind("MlpPolicy", configuration["env"], seed=configuration["seeds"][0], **options)
 

@@ -3,16 +3,15 @@
 from pathlib import Path
 from typing import Any
 
-from sentinel_rl.cli.console import progress_bar, results
 from sentinel_rl.cli.runs import make_agent, make_training, read_run
+from sentinel_rl.console import progress_bar, results
 from sentinel_rl.errors import IncompatibleError, UsageError
-from sentinel_rl.runners.checkpoint import load
-from sentinel_rl.runners.folder import CHECKPOINTS
-from sentinel_rl.runners.leaves import describe, to_host
-from sentinel_rl.runners.population import use_all_cores
-from sentinel_rl.runners.steps import saved
-from sentinel_rl.runners.train import load_into
-from sentinel_rl.runners.trim import filled_part
+from sentinel_rl.replay import filled_part
+from sentinel_rl.storage.arrays import describe, to_host
+from sentinel_rl.storage.checkpoint import load, saved
+from sentinel_rl.storage.run_folder import CHECKPOINTS
+from sentinel_rl.training.loop import load_into
+from sentinel_rl.training.population import use_all_cores
 
 
 def run(path: Path) -> None:

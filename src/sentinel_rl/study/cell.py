@@ -11,38 +11,14 @@ from sentinel_rl.agents.options import require_known
 from sentinel_rl.envs.registry import make_env
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import UsageError
-from sentinel_rl.runners.canonical import digest, plain
-from sentinel_rl.runners.course import COURSE_OPTIONS, make_plan
-from sentinel_rl.runners.schedule import Plan
+from sentinel_rl.storage.configuration import digest, plain, restored
+from sentinel_rl.training.population_evaluation import Evaluation
+from sentinel_rl.training.schedule import COURSE_OPTIONS, Plan, make_plan
 
 # Part of every id: to be raised when the same configuration comes to mean another computation.
 MEANING = 1
 
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-
-
-@dataclasses.dataclass(frozen=True)
-class Evaluation:
-    """Episodes of the frozen final policies.
-
-    Args:
-        name: what the arrays of the record are called by.
-        episodes: for every run.
-        seed: of the episodes. Run ``s`` gets its own, the same for every agent, so that agents can be paired.
-        env_settings: changes of the environment, on top of the cell's.
-    """
-
-    name: str = "frozen"
-    episodes: int = 1_000
-    seed: int = 1_000_000
-    env_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        if not self.name or "/" in self.name:
-            raise UsageError(f"an evaluation needs a name without '/', got {self.name!r}")
-        if self.episodes < 1:
-            raise UsageError(f"the evaluation {self.name!r} needs at least 1 episode, got {self.episodes}")
-        object.__setattr__(self, "env_settings", _frozen(self.env_settings))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,7 +59,7 @@ class Cell:
         object.__setattr__(self, "seeds", tuple(int(seed) for seed in self.seeds))
         object.__setattr__(self, "evaluations", tuple(self.evaluations))
         for name in ("options", "env_settings"):
-            object.__setattr__(self, name, _frozen(getattr(self, name)))
+            object.__setattr__(self, name, restored(plain(getattr(self, name), name)))
         self._check()
 
     def _check(self) -> None:
@@ -142,16 +118,3 @@ class Cell:
     def make_plan(self, agent: Any) -> Plan:
         """The course of every run."""
         return make_plan(self.steps, agent.samples, self.options)
-
-
-def _frozen(value: Mapping[str, Any]) -> dict[str, Any]:
-    """A copy of plain values with tuples for lists, which agents and environments need to be compared."""
-    return {name: _tuples(plain(item, name)) for name, item in value.items()}
-
-
-def _tuples(value: Any) -> Any:
-    if isinstance(value, list):
-        return tuple(_tuples(item) for item in value)
-    if isinstance(value, dict):
-        return {name: _tuples(item) for name, item in value.items()}
-    return float(value) if value in ("inf", "-inf") else value  # JSON has no infinity

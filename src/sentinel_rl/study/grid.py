@@ -11,14 +11,14 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from sentinel_rl.errors import PartialFailure, Stopped, StorageError, UsageError
-from sentinel_rl.runners.population import use_all_cores
-from sentinel_rl.runners.signals import Stopper, catch_signals
+from sentinel_rl.study.batching import companies
 from sentinel_rl.study.cell import Cell
-from sentinel_rl.study.company import companies
-from sentinel_rl.study.meter import Meter, Report
+from sentinel_rl.study.progress import Meter, Report
 from sentinel_rl.study.record import Record
 from sentinel_rl.study.run import run_cells
 from sentinel_rl.study.store import Store
+from sentinel_rl.training.population import use_all_cores
+from sentinel_rl.training.signals import Stopper, catch_signals
 
 # Computes cells and puts them into the store, in any order; returns why some could not be computed, by id.
 Engine = Callable[[Sequence[Cell], Store, Meter, Stopper], Mapping[str, str]]
@@ -136,7 +136,7 @@ def _engine(name: str, address: str | None, apart: bool) -> Engine:
             raise UsageError(f"the address {address!r} is one of a Ray cluster: ask for the engine ray")
         return partial(compute_here, apart=apart)
     if name == "ray":
-        engine: Engine = importlib.import_module("sentinel_rl.study.on_ray").RayEngine(address)
+        engine: Engine = importlib.import_module("sentinel_rl.study.ray_engine").RayEngine(address)
         return engine
     raise UsageError(f"unknown engine {name!r}: choose local or ray")
 

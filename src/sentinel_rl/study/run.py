@@ -9,17 +9,15 @@ import numpy as np
 
 from sentinel_rl.compilation import use_compilation_cache
 from sentinel_rl.errors import Stopped
-from sentinel_rl.runners.signals import Stopper
-from sentinel_rl.runners.train import Training, chunks_together
-from sentinel_rl.study.ahead import compile_ahead
+from sentinel_rl.study.batching import compile_ahead, plan_of
 from sentinel_rl.study.cell import Cell
-from sentinel_rl.study.company import plan_of
-from sentinel_rl.study.curves import Curves
-from sentinel_rl.study.frozen import evaluate_frozen
-from sentinel_rl.study.looks import Looks
-from sentinel_rl.study.provenance import provenance
+from sentinel_rl.study.provenance import Stopwatch, provenance
 from sentinel_rl.study.record import Record
-from sentinel_rl.study.stopwatch import Stopwatch
+from sentinel_rl.training.curves import Curves
+from sentinel_rl.training.looks import Looks
+from sentinel_rl.training.loop import Training, chunks_together
+from sentinel_rl.training.population_evaluation import evaluate_frozen
+from sentinel_rl.training.signals import Stopper
 
 # How often a training is looked at, at least; every look interrupts an accelerator for a few milliseconds.
 _LOOKS = 40
@@ -37,7 +35,7 @@ def run_cells(cells: Sequence[Cell], report: Report = lambda t: None, stopper: S
     """Train all seeds of cells at once, then examine their frozen policies.
 
     Args:
-        cells: what to compute: one, or a company (see `sentinel_rl.study.company`).
+        cells: what to compute: one, or a company (see `sentinel_rl.study.batching`).
         report: called now and then.
         stopper: looked at between two chunks of steps, and between two evaluations.
 

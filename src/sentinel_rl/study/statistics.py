@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from sentinel_rl.errors import UsageError
-from sentinel_rl.study.tail import tail_mean
+from sentinel_rl.training.tail import tail_mean
 
 Side = Literal["low", "high"]
 

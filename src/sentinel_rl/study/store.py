@@ -12,9 +12,9 @@ from typing import NamedTuple
 import numpy as np
 
 from sentinel_rl.errors import CorruptError, SentinelWarning
-from sentinel_rl.runners.archive import load_archive, read_archive_manifest, save_archive
-from sentinel_rl.runners.atomic import ENDING, make_folder, storage_errors, write_text
-from sentinel_rl.runners.manifest import Manifest
+from sentinel_rl.storage.archive import load_archive, read_archive_manifest, save_archive
+from sentinel_rl.storage.atomic import ENDING, make_folder, storage_errors, write_file
+from sentinel_rl.storage.manifest import Manifest
 from sentinel_rl.study.cell import Cell
 from sentinel_rl.study.record import Record
 
@@ -99,7 +99,7 @@ class Store:
         lines = traceback.format_exception(error)
         content = {"cell": cell.to_json(), "error": f"{type(error).__name__}: {error}", "traceback": "".join(lines)}
         make_folder(self._failure(cell).parent)
-        write_text(self._failure(cell), json.dumps(content, indent=1) + "\n")
+        write_file(self._failure(cell), json.dumps(content, indent=1) + "\n")
 
     def failure(self, cell: Cell) -> str | None:
         """Why a cell could not be computed, if it was tried."""

@@ -1,0 +1,174 @@
+"""The folder of a run: whose it is, what it was asked to do, and whether that is done.
+
+``config.json`` says which configuration runs here, ``checkpoints/`` how far it came, ``finished.json`` that it is
+done, and ``lock`` that a process is at work.
+"""
+
+import contextlib
+import dataclasses
+import json
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+from sentinel_rl.errors import UsageError
+from sentinel_rl.storage.atomic import ENDING, make_folder, remove_folder, storage_errors, sweep, write_file
+from sentinel_rl.storage.checkpoint import saved
+from sentinel_rl.storage.configuration import differences, digest, plain, table
+from sentinel_rl.storage.lock import Holder, hold, read_holder
+
+CONFIG, FINISHED, CHECKPOINTS, LOCK = "config.json", "finished.json", "checkpoints", "lock"
+FORMAT = "sentinel-rl run"
+
+State = Literal["empty", "unfinished", "finished", "foreign"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Status:
+    """What is in a folder.
+
+    Args:
+        state: ``empty`` (or not there), ``unfinished``, ``finished``, or ``foreign`` (files of something else).
+        configuration: of the run, if there is one.
+        step: of its newest checkpoint.
+        holder: the process that the lock names, dead or alive.
+        result: what the run said when it finished.
+    """
+
+    state: State
+    configuration: dict[str, Any] | None = None
+    step: int | None = None
+    holder: Holder | None = None
+    result: dict[str, Any] | None = None
+
+    @property
+    def hash(self) -> str | None:
+        """The hash of the configuration: runs of the same have the same."""
+        return None if self.configuration is None else digest(self.configuration)
+
+
+@dataclasses.dataclass(frozen=True)
+class RunFolder:
+    """A folder in which this process runs a configuration.
+
+    Args:
+        path: the folder.
+        configuration: as it is saved.
+        resumed: whether the run began before; there may still be no checkpoint yet.
+    """
+
+    path: Path
+    configuration: dict[str, Any]
+    resumed: bool
+
+    @property
+    def checkpoints(self) -> Path:
+        """Where the checkpoints are."""
+        return self.path / CHECKPOINTS
+
+    def finish(self, result: Mapping[str, Any] | None = None) -> None:
+        """Mark the run as done, with what shall be known of its end."""
+        write_file(self.path / FINISHED, json.dumps(plain(result or {}), indent=1, sort_keys=True) + "\n")
+
+
+def status(path: Path | str) -> Status:
+    """Look at a folder, without touching it."""
+    path = Path(path)
+    configuration = _read_configuration(path)
+    if configuration is None:
+        return Status("foreign" if _has_files(path) else "empty", holder=read_holder(path / LOCK))
+    places = saved(path / CHECKPOINTS)
+    result = _read_object(path / FINISHED)
+    return Status(
+        state="unfinished" if result is None else "finished",
+        configuration=configuration,
+        step=places[-1].step if places else None,
+        holder=read_holder(path / LOCK),
+        result=result,
+    )
+
+
+@contextlib.contextmanager
+def open_run(
+    path: Path | str, configuration: Mapping[str, Any], overwrite: bool = False, artifacts: Sequence[str] = ()
+) -> Iterator[RunFolder]:
+    """Begin or resume a run in a folder, and keep other processes out of it during the block.
+
+    Args:
+        path: the folder; it is made if need be.
+        configuration: all that makes the run what it is (JSON values), the seed list included.
+        overwrite: begin anew where a run is, finished or not. Only what runs write is removed.
+        artifacts: patterns of the other files that the run writes (``"monitor*.csv"``), to be removed with it.
+
+    Raises:
+        UsageError: when the folder holds something else, another configuration (with a table of the differences) or a
+            finished run, or when another process is at work in it.
+        StorageError: when it cannot be written to.
+    """
+    path, asked = Path(path), plain(configuration, "configuration")
+    _require_fit(path, asked, overwrite)  # before anything is written
+    make_folder(path)
+    with hold(path / LOCK):
+        _require_fit(path, asked, overwrite)
+        with storage_errors(f"cannot clear {path}"):
+            for folder in (path, path / CHECKPOINTS):
+                sweep(folder)
+            if overwrite:
+                _clear(path, artifacts)
+        resumed = (path / CONFIG).exists() and not overwrite
+        if not resumed:
+            content = {"format": FORMAT, "hash": digest(asked), "configuration": asked}
+            write_file(path / CONFIG, json.dumps(content, indent=1) + "\n")
+        yield RunFolder(path, asked, resumed)
+
+
+def _require_fit(path: Path, asked: dict[str, Any], overwrite: bool) -> None:
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"{path} is a file, expected a folder: give another one")
+    found = status(path)
+    if found.state == "foreign":
+        raise UsageError(
+            f"{path} holds files, but no run of sentinel-rl (no readable {CONFIG}): give an empty or a new folder"
+        )
+    if overwrite or found.state == "empty":
+        return
+    if rows := differences(found.configuration, asked):
+        raise UsageError(
+            f"{path} holds a run of another configuration:\n{table(rows)}\n"
+            "Give another folder, ask for the saved configuration to resume it, or overwrite it"
+        )
+    if found.state == "finished":
+        raise UsageError(f"{path} holds a finished run of this configuration: overwrite it, or give another folder")
+
+
+def _clear(path: Path, artifacts: Sequence[str]) -> None:
+    """Remove a run, except for its configuration: if this is interrupted, it is still known to be a run."""
+    (path / FINISHED).unlink(missing_ok=True)
+    for place in saved(path / CHECKPOINTS):
+        remove_folder(place.folder)
+    for found in [entry for pattern in artifacts for entry in path.glob(pattern)]:
+        shutil.rmtree(found) if found.is_dir() and not found.is_symlink() else found.unlink()
+
+
+def _has_files(path: Path) -> bool:
+    """Whether there is more than what a run leaves that was killed before its first word."""
+    names = [entry.name for entry in path.iterdir()] if path.is_dir() else []
+    return any(name != LOCK and not name.endswith(ENDING) for name in names)
+
+
+def _read_configuration(path: Path) -> dict[str, Any] | None:
+    """The configuration of a run, unless the file is not ours, damaged or edited."""
+    content = _read_object(path / CONFIG) or {}
+    configuration = content.get("configuration")
+    if content.get("format") != FORMAT or not isinstance(configuration, dict):
+        return None
+    return configuration if content.get("hash") == digest(configuration) else None
+
+
+def _read_object(path: Path) -> dict[str, Any] | None:
+    try:
+        content = json.loads(path.read_text())
+    except (OSError, ValueError):
+        return None
+    return content if isinstance(content, dict) else None

@@ -1,0 +1,224 @@
+"""Agents and a JAX environment in one compiled loop, for populations of runs at once.
+
+Time runs in stretches that end with an update, stretches in chunks of a second or so between which the host saves,
+reports and looks for NaN. All runs share one clock: learning happens when it is due, not at every step.
+"""
+
+from collections.abc import Callable, Sequence
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Bool, Float, Int
+
+from sentinel_rl.agents.agent import Agent, Metrics
+from sentinel_rl.envs.spec import Env, TimeStep
+from sentinel_rl.replay import Transition
+from sentinel_rl.training.schedule import Plan
+from sentinel_rl.training.segments import Segments
+
+# Steps per turn of the loop on an accelerator, where a turn has a price of its own (an eighth of a step's).
+_UNROLL = 4
+
+
+class RunState(eqx.Module):
+    """One run between two steps, or a stack of them."""
+
+    agent: Any
+    env: Any
+    obs: Float[Array, "... obs"]
+    key: jax.Array
+
+
+class Population(eqx.Module):
+    """Runs of one agent family: same shapes, different seeds and numbers, stacked on the leading axis."""
+
+    agents: Agent
+    runs: RunState
+
+    @property
+    def size(self) -> int:
+        """How many runs there are."""
+        return int(self.runs.obs.shape[0])
+
+
+class StepTrace(NamedTuple):
+    """What happened at a step."""
+
+    reward: Float[Array, "..."]
+    terminated: Bool[Array, "..."]
+    truncated: Bool[Array, "..."]
+    action: Int[Array, "..."]
+
+    def pack(self) -> Float[Array, "... 4"]:
+        """One row of numbers: a single write per step."""
+        return jnp.stack([jnp.asarray(field, jnp.float32) for field in self], axis=-1)
+
+
+def unpack(rows: Float[Array, "... 4"]) -> StepTrace:
+    """The trace from its rows."""
+    return StepTrace(rows[..., 0], rows[..., 1] > 0, rows[..., 2] > 0, rows[..., 3].astype(jnp.int32))
+
+
+class StepKeys(NamedTuple):
+    """One key for each purpose of a step."""
+
+    act: jax.Array
+    step: jax.Array
+    reset: jax.Array
+    observe: jax.Array
+
+
+def step_keys(run_key: jax.Array, t: Int[Array, ""]) -> StepKeys:
+    """The keys of step ``t`` of a run: they depend on nothing else."""
+    return StepKeys(*jax.random.split(jax.random.fold_in(run_key, t), 4))
+
+
+def learn_key(run_key: jax.Array, update: Int[Array, ""]) -> jax.Array:
+    """The key of an update; folding in a negative number keeps it apart from the keys of the steps."""
+    return jax.random.fold_in(run_key, -update)
+
+
+def start_agent(agent: Agent, env: Env, seed_key: jax.Array) -> Any:
+    """The state of a run's agent, from the key of its seed."""
+    return agent.init(env.spec, _seed_keys(seed_key)[0])
+
+
+def start_world(env: Env, seed_key: jax.Array) -> tuple[Any, Float[Array, " obs"], jax.Array]:
+    """A run's world, what is seen of it, and the key of the run, from the key of its seed."""
+    _, reset_key, run_key = _seed_keys(seed_key)
+    return *env.reset(reset_key), run_key
+
+
+def _seed_keys(seed_key: jax.Array) -> jax.Array:
+    return jax.random.split(seed_key, 3)
+
+
+def each_run(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Map a function of one run over stacked runs; a run alone is computed without a batch."""
+
+    def mapped(*args: Any) -> Any:
+        if jax.tree.leaves(args)[0].shape[0] == 1:
+            alone = function(*jax.tree.map(lambda leaf: jnp.squeeze(leaf, 0), args))
+            return jax.tree.map(lambda leaf: leaf[None], alone)
+        return jax.vmap(function)(*args)
+
+    return mapped
+
+
+def join(trees: Sequence[Any]) -> Any:
+    """Stacked runs as one stack."""
+    return trees[0] if len(trees) == 1 else jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *trees)
+
+
+def cut(tree: Any, sizes: Sequence[int]) -> list[Any]:
+    """What `join` made of stacks of these sizes."""
+    places = [itemgetter(slice(end - size, end)) for size, end in zip(sizes, np.cumsum(sizes), strict=True)]
+    return [tree] if len(sizes) == 1 else [jax.tree.map(place, tree) for place in places]
+
+
+class _Carry(NamedTuple):
+    """All runs between two steps: the agents by population, the worlds of all in one batch, and the trace."""
+
+    agents: list[Any]
+    worlds: Any
+    obs: Array
+    rows: Array
+
+
+def run_chunk(
+    populations: Sequence[Population], env: Env, plan: Plan, parts: Segments, steps: int
+) -> list[tuple[Population, StepTrace, Metrics]]:
+    """Advance populations by a chunk of stretches.
+
+    Every agent family acts, remembers and learns by itself; the worlds of all are stepped in one batch, so that
+    another family costs what its agents cost, and no other simulation is compiled for it.
+
+    Returns:
+        for every population what it became, the trace of the chunk's steps ``[runs, steps]`` and the metrics of its
+        stretches ``[runs, stretches]`` (NaN without an update).
+    """
+    sizes = [population.size for population in populations]
+    agents = [population.agents for population in populations]
+    run_keys = join([population.runs.key for population in populations])
+    origin = parts.begin[0]
+
+    def advance(t: Array, keys: StepKeys, carry: _Carry) -> _Carry:
+        epsilon = plan.epsilon(t)
+        act = each_run(lambda agent, state, obs, key: agent.act(state, obs, epsilon, key))
+        observe = each_run(lambda agent, state, seen, key: agent.observe(state, t, seen, key))
+        own = zip(agents, carry.agents, cut((carry.obs, keys.act), sizes), strict=True)
+        action = join([act(agent, state, *seen) for agent, state, seen in own])
+        worlds, obs, after = each_run(lambda *world: _step_world(env, *world))(
+            carry.worlds, action, keys.step, keys.reset
+        )
+        seen = Transition(carry.obs, action, after.reward, after.obs, after.terminated, after.truncated)
+        own = zip(agents, carry.agents, cut((seen, keys.observe), sizes), strict=True)
+        states = [observe(agent, state, *part) for agent, state, part in own]
+        now = StepTrace(after.reward, after.terminated, after.truncated, action)
+        rows = jax.lax.dynamic_update_index_in_dim(carry.rows, now.pack(), t - origin, axis=0)
+        return _Carry(states, worlds, obs, rows)
+
+    def stretch(carry: _Carry, part: tuple[Array, Array, Array]) -> tuple[_Carry, list[Metrics]]:
+        begin, end, update = part
+        keys_of = each_run(lambda key, t: step_keys(key, t))
+        if parts.length is None:
+
+            def turn(t: Array, carry: _Carry) -> _Carry:
+                return advance(t, keys_of(run_keys, jnp.full(sum(sizes), t)), carry)
+
+            carry = jax.lax.fori_loop(begin, end, turn, carry)
+        else:
+            times = begin + jnp.arange(parts.length)
+            keys = jax.vmap(lambda t: keys_of(run_keys, jnp.full(sum(sizes), t)))(times)  # one call, not one a step
+            unroll = 1 if jax.default_backend() == "cpu" else _UNROLL
+            carry, _ = jax.lax.scan(lambda c, now: (advance(*now, c), None), carry, (times, keys), unroll=unroll)
+        states, metrics = _learn(agents, carry.agents, cut(run_keys, sizes), update)
+        return carry._replace(agents=states), metrics
+
+    worlds, obs = join([(population.runs.env, population.runs.obs) for population in populations])
+    blank = jnp.zeros((steps, sum(sizes), len(StepTrace._fields)))
+    carry = _Carry([population.runs.agent for population in populations], worlds, obs, blank)
+    times = jnp.asarray(parts.begin), jnp.asarray(parts.end), jnp.asarray(parts.update)
+    carry, metrics = jax.lax.scan(stretch, carry, times)
+    traces = unpack(jnp.moveaxis(carry.rows, 0, 1))
+    parted = zip(agents, carry.agents, cut((carry.worlds, carry.obs, run_keys, traces), sizes), metrics, strict=True)
+    return [
+        (
+            Population(agent, RunState(state, world, seen, key)),
+            trace,
+            jax.tree.map(lambda values: jnp.moveaxis(values, 0, 1), measured),
+        )
+        for agent, state, (world, seen, key, trace), measured in parted
+    ]
+
+
+def _step_world(
+    env: Env, world: Any, action: Int[Array, ""], step_key: jax.Array, reset_key: jax.Array
+) -> tuple[Any, Float[Array, " obs"], TimeStep]:
+    """Step, and start a new episode where one ended: the only autoreset of the project."""
+    world, after = env.step(world, action, step_key)
+    ended = after.terminated | after.truncated
+    world, obs = jax.tree.map(lambda new, old: jnp.where(ended, new, old), env.reset(reset_key), (world, after.obs))
+    return world, obs, after
+
+
+def _learn(
+    agents: list[Any], states: list[Any], keys: list[jax.Array], update: Int[Array, ""]
+) -> tuple[list[Any], list[Metrics]]:
+    """Learn if an update is due: the question is the same for all runs."""
+    learn = each_run(lambda agent, state, key: agent.learn(state, update, learn_key(key, update)))
+
+    def now(states: list[Any]) -> tuple[list[Any], list[Metrics]]:
+        learned = [learn(*own) for own in zip(agents, states, keys, strict=True)]
+        return [state for state, _ in learned], [metrics for _, metrics in learned]
+
+    def later(states: list[Any]) -> tuple[list[Any], list[Metrics]]:
+        _, metrics = jax.eval_shape(now, states)
+        return states, jax.tree.map(lambda m: jnp.full(m.shape, jnp.nan, m.dtype), metrics)
+
+    result: tuple[list[Any], list[Metrics]] = jax.lax.cond(update > 0, now, later, states)
+    return result

@@ -1,0 +1,217 @@
+"""Frozen policies of many runs examined at once: every run, every episode side by side in one compiled call."""
+
+import dataclasses
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.sharding import Mesh, PartitionSpec
+from jaxtyping import Array
+
+from sentinel_rl.agents.agent import Accountable
+from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.envs.highway import Highway
+from sentinel_rl.envs.highway.road import closest_lane
+from sentinel_rl.envs.spec import Env
+from sentinel_rl.errors import UsageError
+from sentinel_rl.storage.configuration import plain, restored
+from sentinel_rl.training.evaluate import LIMIT, Player, play
+from sentinel_rl.training.fused import Population, each_run
+from sentinel_rl.training.loop import Training
+from sentinel_rl.training.population import Fleet, joined
+
+# Episodes side by side on one device, of all its runs together: enough to fill it, and within its memory.
+_SIDE_BY_SIDE = {"cpu": 500}
+_SIDE_BY_SIDE_ELSEWHERE = 2**15
+
+SPEED_BINS = 40  # of 1 m/s
+
+# The groups of a training and its seeds.
+_Trained = tuple[Sequence[Population], Sequence[int]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Evaluation:
+    """Episodes of the frozen final policies.
+
+    Args:
+        name: what the arrays of the record are called by.
+        episodes: for every run.
+        seed: of the episodes. Run ``s`` gets its own, the same for every agent, so that agents can be paired.
+        env_settings: changes of the environment, on top of the cell's.
+    """
+
+    name: str = "frozen"
+    episodes: int = 1_000
+    seed: int = 1_000_000
+    env_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not self.name or "/" in self.name:
+            raise UsageError(f"an evaluation needs a name without '/', got {self.name!r}")
+        if self.episodes < 1:
+            raise UsageError(f"the evaluation {self.name!r} needs at least 1 episode, got {self.episodes}")
+        object.__setattr__(self, "env_settings", restored(plain(self.env_settings, "env_settings")))
+
+
+def evaluate_frozen(
+    trainings: Sequence[Training], env: Env, evaluation: Evaluation, gamma: float
+) -> list[dict[str, np.ndarray]]:
+    """Play the episodes of an evaluation with the policy of every run.
+
+    Episode ``i`` of a run depends on the evaluation's seed, the run's and ``i`` alone.
+
+    Args:
+        trainings: that went side by side.
+        env: to play in.
+        evaluation: how many episodes, and their seed.
+        gamma: discount.
+
+    Returns:
+        for every training ``discounted``, ``reward``, ``length``, ``terminated`` ``[S, E]``, and means over the
+        decisions ``[S, ...]``.
+    """
+    parts = [
+        [told for arguments in calls for told in _play_groups(*arguments)]
+        for calls in _slices(
+            trainings[0].fleet, [(each.groups, each.seeds) for each in trainings], env, evaluation, gamma
+        )
+    ]
+    by_group = iter(zip(*jax.device_get(parts), strict=True))
+    return [_told([next(by_group) for _ in each.groups], len(each.seeds), evaluation.episodes) for each in trainings]
+
+
+def lower_frozen(
+    fleet: Fleet, trained: Sequence[_Trained], env: Env, evaluation: Evaluation, gamma: float
+) -> list[Any]:
+    """The programs of an evaluation, traced but not compiled; outlines of groups are enough."""
+    return [_play_groups.lower(*arguments) for arguments in next(_slices(fleet, trained, env, evaluation, gamma))]
+
+
+def _slices(
+    fleet: Fleet, trained: Sequence[_Trained], env: Env, evaluation: Evaluation, gamma: float
+) -> Iterator[list[tuple[Any, ...]]]:
+    """The calls of `_play_groups` that play all episodes, as many at once as the devices take."""
+    players = [_policies(groups, seeds, index) for groups, seeds in trained for index in range(len(groups))]
+    calls = fleet.calls(players)
+    side_by_side = _SIDE_BY_SIDE.get(fleet.devices[0].platform, _SIDE_BY_SIDE_ELSEWHERE) * len(fleet.devices)
+    together = max(1, side_by_side // max(sum(group.size for group in call) for call in calls))
+    slices = math.ceil(evaluation.episodes / together)
+    count = math.ceil(evaluation.episodes / slices)
+    for begin in range(0, slices * count, count):
+        numbers = jnp.arange(begin, begin + count)
+        weights = numbers < evaluation.episodes  # the last slice may be longer than what is asked for
+        common = env, jnp.uint32(evaluation.seed), jnp.float32(gamma), numbers, weights, fleet.mesh
+        yield [(call, *common) for call in calls]
+
+
+def _policies(groups: Sequence[Population], seeds: Sequence[int], index: int) -> Population:
+    """A group without its worlds and what was seen, which frozen policies need not, and with seeds for keys."""
+    group = groups[index]
+    own = [seeds[min(index * group.size + i, len(seeds) - 1)] for i in range(group.size)]
+    if getattr(group.runs.agent, "replay", None) is not None:
+        group = eqx.tree_at(lambda group: group.runs.agent.replay, group, None)
+    world_and_key = None, jnp.asarray(own, jnp.uint32)
+    policies: Population = eqx.tree_at(lambda group: (group.runs.env, group.runs.key), group, world_and_key)
+    return policies
+
+
+def _told(groups: list[Any], runs: int, episodes: int) -> dict[str, np.ndarray]:
+    """The slices of a training's groups as one: episodes beside each other, counts added."""
+    rows = [jax.tree.map(lambda *each: np.concatenate(each)[:runs], *row) for row in zip(*groups, strict=True)]
+    played = jax.tree.map(lambda *each: np.concatenate(each, axis=1), *[row[0] for row in rows])
+    seen = jax.tree.map(lambda *each: np.sum(each, axis=0, dtype=np.float64), *[row[1] for row in rows])
+    fields = {name: values[:, :episodes] for name, values in played._asdict().items()}
+    decisions = np.sum(fields["length"], axis=1, dtype=np.float64)
+    shares = {name: total / decisions.reshape(-1, *[1] * (total.ndim - 1)) for name, total in seen.items()}
+    return {name: np.asarray(values, np.float32) for name, values in fields.items()} | shares
+
+
+@partial(jax.jit, static_argnames="mesh")
+def _play_groups(
+    groups: list[Population], env: Env, seed: Array, gamma: Array, numbers: Array, weights: Array, mesh: Mesh
+) -> list[Any]:
+    episodes = len(numbers)
+
+    def local(groups: list[Population], common: Any) -> list[Any]:
+        seed, gamma, numbers, weights = common
+        kinds, parted = joined(groups)
+        players = [_player(kind, env, episodes) for kind in kinds]
+        keys = [_episode_keys(seed, kind.runs.key, numbers).reshape(-1) for kind in kinds]
+        played, seen = play(players, env, keys, gamma, env.spec.max_steps or LIMIT)
+        return parted([_by_run(told, kind.size, weights) for kind, *told in zip(kinds, played, seen, strict=True)])
+
+    split, whole = PartitionSpec("runs"), PartitionSpec()
+    mapped = jax.shard_map(local, mesh=mesh, in_specs=(split, whole), out_specs=split, check_vma=False)
+    told: list[Any] = mapped(groups, (seed, gamma, numbers, weights))
+    return told
+
+
+def _episode_keys(seed: Array, runs: Array, numbers: Array) -> Array:
+    """Keys ``[runs, episodes]``."""
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(jax.random.key(seed), runs)
+    return jax.vmap(lambda key: jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, numbers))(keys)
+
+
+def _player(kind: Population, env: Env, episodes: int) -> Player:
+    """All runs of a kind, each in its own episodes."""
+
+    def every(function: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of agent, state and one decision for decisions ``[runs * episodes, ...]``."""
+
+        def of_run(agent: Any, state: Any, *decisions: Any) -> Any:
+            return jax.vmap(lambda *each: function(agent, state, *each))(*decisions)
+
+        def of_all(*decisions: Any) -> Any:
+            by_run = jax.tree.map(lambda leaf: leaf.reshape(kind.size, episodes, *leaf.shape[1:]), decisions)
+            told = each_run(of_run)(kind.agents, kind.runs.agent, *by_run)
+            return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), told)
+
+        return of_all
+
+    return Player(
+        kind.size * episodes,
+        every(lambda agent, state, obs, key: agent.greedy(state, obs, key)),
+        every(partial(watch_decision, env)),
+    )
+
+
+def _by_run(told: Any, runs: int, weights: Array) -> Any:
+    """Episodes ``[runs, episodes]``, and the sums over those that count."""
+    played, seen = jax.tree.map(lambda leaf: leaf.reshape(runs, -1, *leaf.shape[1:]), told)
+    return played, jax.tree.map(lambda counts: jnp.einsum("e,re...->r...", weights.astype(counts.dtype), counts), seen)
+
+
+def watch_decision(
+    env: Env, agent: Accountable, state: Any, obs: Array, action: Array, env_state: Any
+) -> dict[str, Array]:
+    """What is worth counting of a decision, by name."""
+    seen = {"actions": jax.nn.one_hot(action, env.spec.num_actions)}
+    if isinstance(env, Highway):
+        seen |= _driving(env, env_state)
+    if isinstance(agent, SentinelAgent):
+        seen |= _reasons(agent, state, obs, action)
+    return seen
+
+
+def _driving(env: Highway, state: Any) -> dict[str, Array]:
+    """How fast the ego drives, and where."""
+    lane = closest_lane(state.y[0], env.lanes_count).astype(jnp.int32)
+    speed = jnp.clip(jnp.floor(state.speed[0]), 0, SPEED_BINS - 1).astype(jnp.int32)
+    return {"speed": jax.nn.one_hot(speed, SPEED_BINS), "lane": jax.nn.one_hot(lane, env.lanes_count)}
+
+
+def _reasons(agent: SentinelAgent, state: Any, obs: Array, action: Array) -> dict[str, Array]:
+    """The penalties of the action taken, and whether other values of the same belief prefer another one."""
+    why = agent.assess(state, obs)
+    return {
+        "aleatory": why.aleatory_penalty[action],
+        "epistemic": why.epistemic_penalty[action],
+        "differs_additive": (why.additive[action] < jnp.max(why.additive)).astype(obs.dtype),
+        "differs_neutral": (why.mean[action] < jnp.max(why.mean)).astype(obs.dtype),
+    }

@@ -1,0 +1,107 @@
+"""When things happen: functions of the one clock that all runs share."""
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any, Protocol, runtime_checkable
+
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, Int
+
+from sentinel_rl.errors import UsageError
+
+
+@runtime_checkable
+class Schedule(Protocol):
+    """The steps after which an agent learns."""
+
+    def times(self, steps: int) -> np.ndarray:
+        """Return the ascending step counts in [1, steps]."""
+        ...
+
+
+@dataclasses.dataclass(frozen=True)
+class Every:
+    """Learn after every ``period`` steps (CartPole: 100)."""
+
+    period: int = 100
+
+    def __post_init__(self) -> None:
+        if self.period < 1:
+            raise ValueError(f"Every needs a period of at least 1 step, got {self.period}")
+
+    def times(self, steps: int) -> np.ndarray:
+        """``period, 2 period, ...``."""
+        return np.arange(self.period, steps + 1, self.period)
+
+
+@dataclasses.dataclass(frozen=True)
+class Triangular:
+    """Learn at the triangular numbers 1, 3, 6, 10, ... (highway)."""
+
+    def times(self, steps: int) -> np.ndarray:
+        """``n (n + 1) / 2`` for n = 1, 2, ..."""
+        count = int((np.sqrt(8 * steps + 1) - 1) / 2) + 1
+        numbers = np.arange(1, count + 1)
+        numbers = numbers * (numbers + 1) // 2
+        return numbers[numbers <= steps]
+
+
+@dataclasses.dataclass(frozen=True)
+class Plan:
+    """The course of a run.
+
+    Args:
+        steps: environment steps in all.
+        learn: when to learn.
+        warmup: no update while ``t <= warmup``.
+        epsilon_start: exploration before and during the warm-up.
+        epsilon_end: exploration after the decline.
+        epsilon_fraction: share of the steps after the warm-up over which epsilon declines linearly.
+    """
+
+    steps: int = 100_000
+    learn: Schedule = Every(100)
+    warmup: int = 100
+    epsilon_start: float = 1.0
+    epsilon_end: float = 0.05
+    epsilon_fraction: float = 0.25
+
+    def __post_init__(self) -> None:
+        if self.steps < 1:
+            raise ValueError(f"a run needs at least 1 step, got steps={self.steps}")
+        for name in ("epsilon_start", "epsilon_end", "epsilon_fraction"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)}")
+
+    @property
+    def learn_times(self) -> np.ndarray:
+        """The step counts after which an update is made."""
+        times = self.learn.times(self.steps)
+        return times[times > self.warmup]
+
+    def epsilon(self, t: Int[Array, ""]) -> Float[Array, ""]:
+        """Exploration at step ``t``, counted from 0."""
+        span = max(self.epsilon_fraction * (self.steps - self.warmup), 1.0)
+        progress = jnp.clip((t - self.warmup) / span, 0.0, 1.0)
+        return self.epsilon_start + (self.epsilon_end - self.epsilon_start) * progress
+
+
+COURSE_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction")
+
+
+def make_plan(steps: int, warmup: int, options: Mapping[str, Any]) -> Plan:
+    """Make a plan from the options that belong to it, with `warmup` where they name none.
+
+    Example:
+        >>> make_plan(1_000, 100, {"learn_every": "triangular", "k": 4}).learn_times[:3]
+        array([105, 120, 136])
+    """
+    chosen = {name: options[name] for name in COURSE_OPTIONS if name in options}
+    every = chosen.pop("learn_every", 100)
+    if every != "triangular" and not isinstance(every, (int, np.integer)):
+        raise UsageError(f"learn_every is a number of steps or 'triangular', got {every!r}")
+    try:
+        return Plan(steps, Triangular() if every == "triangular" else Every(every), **{"warmup": warmup, **chosen})
+    except ValueError as error:
+        raise UsageError(str(error)) from error

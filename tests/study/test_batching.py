@@ -1,0 +1,147 @@
+"""Cells in company: on an accelerator one program trains them all, and every one is what it is alone."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from sentinel_rl.study import Cell, Record, Store, ahead, grid, run, run_grid
+from sentinel_rl.study.batching import Ahead, companies, grouped
+from sentinel_rl.study.run import run_cells
+from sentinel_rl.training.loop import Training, chunks_together
+from sentinel_rl.training.population import Fleet
+from sentinel_rl.training.population_evaluation import evaluate_frozen, lower_frozen
+from tests.study.grids import CELL, computed, same_arrays, with_options
+
+SOLE = {name: value for name, value in CELL.options.items() if name not in ("k", "atoms")}
+UADQN = dataclasses.replace(CELL, agent="uadqn", options={**SOLE, "quantiles": 5})
+RANDOM = dataclasses.replace(CELL, agent="random", options={}, seeds=(5, 3, 1))
+LAM = with_options(dataclasses.replace(CELL, seeds=(8,)), lam=3.0)
+COMPANY = [CELL, UADQN, LAM, RANDOM]
+
+
+@pytest.fixture
+def as_on_an_accelerator(monkeypatch):
+    """All runs of a cell in one group, all groups in one call."""
+    monkeypatch.setattr(Fleet, "group_size", lambda self, runs: runs)
+    monkeypatch.setattr(Fleet, "calls", lambda self, groups: [list(groups)])
+
+
+def alone(cell: Cell) -> Record:
+    return run_cells([cell])[0] if cell != CELL else computed()
+
+
+def near(one: Record, other: Record) -> None:
+    """The same numbers up to what the order of additions changes in a few updates."""
+    assert one.arrays.keys() == other.arrays.keys()
+    for name, values in one.arrays.items():
+        np.testing.assert_allclose(values, other.arrays[name], rtol=2e-3, atol=2e-3, err_msg=name)
+
+
+def test_every_cell_is_what_it_is_alone(as_on_an_accelerator, monkeypatch):
+    calls = []
+    at_once = Fleet.advance_at_once
+    monkeypatch.setattr(Fleet, "advance_at_once", lambda self, *args: calls.append(1) or at_once(self, *args))
+    heard = []
+    records = run_cells(COMPANY, heard.append)
+    assert [record.cell for record in records] == COMPANY
+    assert len(calls) == len(heard) == 6, "one call a chunk"
+    assert all(record.about["company"] == [cell.name for cell in COMPANY] for record in records)
+    monkeypatch.undo()
+    for record in records:
+        near(record, alone(record.cell))
+
+
+def test_company_is_kept_with_equals():
+    other_course = with_options(learn_every=40)
+    other_world = dataclasses.replace(CELL, env_settings={"max_steps": 30})
+    longer = dataclasses.replace(CELL, steps=140)
+    impossible = with_options(mask_rate=7.0)
+    cells = [RANDOM, CELL, other_course, other_world, longer, impossible, UADQN, LAM]
+    found = {frozenset(cell.id for cell in company) for company in grouped(cells)}
+    assert found == {
+        frozenset(cell.id for cell in company)
+        for company in ([RANDOM, CELL, UADQN, LAM], [other_course], [other_world], [longer], [impossible])
+    }
+    assert companies(cells) == [[cell] for cell in cells], "a run fills a core of a CPU"
+
+
+def test_those_who_learn_nothing_keep_company_too():
+    again = dataclasses.replace(RANDOM, options={"action": 1})
+    assert grouped([RANDOM, again]) == [[RANDOM, again]]
+
+
+def test_a_grid_stores_the_cells_of_a_company(as_on_an_accelerator, monkeypatch, tmp_path):
+    monkeypatch.setattr(grid, "companies", grouped)
+    told = []
+    records = run_grid([CELL, RANDOM], Store(tmp_path), report=told.append)
+    assert [record.cell for record in records] == [CELL, RANDOM]
+    assert str(told[0]).startswith("0 of 2 cells done (")
+    assert "and 1 more at once): step 20 of 120" in str(told[0])
+    assert (told[0].seconds_left, told[-1].seconds_left) == (None, 0)
+    assert told[-1].finished == 2
+    apart = run_grid([with_options(lam=2.0), with_options(lam=3.0)], Store(tmp_path), apart=True)
+    assert [record.about["company"] for record in apart] == [[record.cell.name] for record in apart]
+
+
+def test_who_fails_does_not_take_its_company_along(as_on_an_accelerator, monkeypatch, tmp_path):
+    monkeypatch.setattr(grid, "companies", grouped)
+    begun = []
+
+    def failing(cells, report, stopper):
+        begun.append(cells)
+        if LAM in cells:
+            raise RuntimeError("no memory left")
+        return [dataclasses.replace(computed(), cell=cell) for cell in cells]
+
+    monkeypatch.setattr(grid, "run_cells", failing)
+    store = Store(tmp_path)
+    with pytest.raises(Exception, match="1 of 3 cells have failed") as caught:
+        run_grid([CELL, LAM, UADQN], store)
+    assert "no memory left" in str(caught.value)
+    assert begun == [[CELL, LAM, UADQN], [CELL], [LAM], [UADQN]]
+    assert store.get(CELL) is not None
+    assert store.get(UADQN) is not None
+
+
+def test_trainings_that_differ_do_not_go_together():
+    env = CELL.make_env()
+    one, other = (
+        Training([cell.make_agent(env)], env, cell.make_plan(cell.make_agent(env)), [0])
+        for cell in (CELL, with_options(learn_every=40))
+    )
+    with pytest.raises(ValueError, match="same environment, plan"):
+        next(chunks_together([one, other]))
+
+
+def test_what_is_compiled_ahead_is_what_is_called(as_on_an_accelerator, monkeypatch):
+    """The programs are the same to the letter, so that the cache finds them; and the results are the same bits."""
+    foreseen, called = {}, {"training": [], "evaluating": []}
+    begin, at_once = Ahead.begin, Fleet.advance_at_once
+
+    def foreseeing(self, purpose, programs):
+        programs = list(programs)
+        foreseen.setdefault(purpose, []).extend(program.as_text() for program in programs)
+        begin(self, purpose, programs)
+
+    def advancing(self, *args):
+        called["training"] += [program.as_text() for program in self.lower(*args)]
+        return at_once(self, *args)
+
+    def evaluating(trainings, *args):
+        trained = [(each.groups, each.seeds) for each in trainings]
+        called["evaluating"] += [program.as_text() for program in lower_frozen(trainings[0].fleet, trained, *args)]
+        return evaluate_frozen(trainings, *args)
+
+    monkeypatch.setattr(Ahead, "begin", foreseeing)
+    monkeypatch.setattr(Fleet, "advance_at_once", advancing)
+    monkeypatch.setattr(run, "evaluate_frozen", evaluating)
+    cells = [CELL, RANDOM]
+    without = run_cells(cells)
+    assert not foreseen, "a CPU compiles nothing ahead"
+    monkeypatch.setattr(ahead, "_worthwhile", lambda fleet: True)
+    records = run_cells(cells)
+    for purpose, texts in called.items():
+        assert set(texts) == set(foreseen[purpose]), purpose
+    assert len(foreseen["looking"]) == 1
+    assert all(same_arrays(*pair) for pair in zip(records, without, strict=True))

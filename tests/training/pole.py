@@ -1,0 +1,78 @@
+"""A small SENTINEL on CartPole, and its compiled runs, shared by the tests of the runners."""
+
+import functools
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from sentinel_rl.agents.agent import Agent
+from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.envs.cartpole import CartPole
+from sentinel_rl.returns import Support
+from sentinel_rl.risk import Expectation
+from sentinel_rl.training.fused import Population, RunState, run_chunk, start_agent, start_world
+from sentinel_rl.training.schedule import Every, Plan
+from sentinel_rl.training.segments import Segments, segments
+
+ENV = CartPole()
+AGENT = SentinelAgent(
+    Support(0.0, 20.0, 11),
+    k=2,
+    epistemic=Expectation(),
+    hidden=(8,),
+    capacity=64,
+    samples=8,
+    batch=8,
+    learning_rate=1e-2,
+    target_every=2,
+)
+PLAN = Plan(steps=80, learn=Every(20), warmup=20, epsilon_fraction=0.5)
+PARTS = segments(PLAN, 0)
+
+
+def start(agent: Agent, env: Any, seed_key: jax.Array) -> RunState:
+    """One run at its beginning."""
+    return RunState(start_agent(agent, env, seed_key), *start_world(env, seed_key))
+
+
+def run_alone(agent: Agent, env: Any, plan: Plan, run: RunState, parts: Segments, steps: int) -> Any:
+    """Advance one run by a chunk: its state, trace and metrics."""
+    one = Population(*jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (agent, run)))
+    ((after, trace, metrics),) = run_chunk([one], env, plan, parts, steps)
+    return jax.tree.map(lambda leaf: leaf[0], (after.runs, trace, metrics))
+
+
+begin = jax.jit(start)
+
+
+@functools.partial(jax.jit, static_argnames=("length", "steps"))
+def _advance(agent: Agent, run: RunState, times: Any, length: int | None, steps: int) -> Any:
+    return run_alone(agent, ENV, PLAN, run, Segments(*times, length), steps)
+
+
+def advance(run: RunState, parts: Segments = PARTS, agent: Agent = AGENT) -> Any:
+    """Advance one run by a chunk."""
+    times = parts.begin, parts.end, parts.update
+    return _advance(agent, run, times, parts.length, int(parts.end[-1] - parts.begin[0]))
+
+
+@functools.cache
+def whole_run(seed: int) -> Any:
+    """One run from its first step to its last: the state, the trace and the metrics."""
+    return advance(begin(AGENT, ENV, jax.random.key(seed)))
+
+
+def leaves(tree: Any) -> list[np.ndarray]:
+    """The arrays of a tree, keys as their words."""
+    return [np.asarray(jax.random.key_data(leaf) if _is_key(leaf) else leaf) for leaf in jax.tree.leaves(tree)]
+
+
+def bit_equal(one: Any, other: Any) -> bool:
+    """Whether two trees hold the same bits (and NaN in the same places)."""
+    return all(a.tobytes() == b.tobytes() for a, b in zip(leaves(one), leaves(other), strict=True))
+
+
+def _is_key(leaf: Any) -> bool:
+    return isinstance(leaf, jax.Array) and jax.dtypes.issubdtype(leaf.dtype, jax.dtypes.prng_key)
