@@ -11,7 +11,8 @@ import numpy as np
 from sentinel_paper.output import Row
 from sentinel_paper.trained import FROZEN, Contender, Records
 from sentinel_rl.study.record import Record
-from sentinel_rl.study.statistics import Comparison, Summary, compare, summarise, tail_metrics
+from sentinel_rl.study.statistics import Comparison, Summary, compare, summarise
+from sentinel_rl.training import Episodes, measure
 
 Better = Literal["low", "high"]
 
@@ -45,19 +46,19 @@ def _array(name: str) -> Callable[[Record], np.ndarray]:
 
 
 def evaluated(name: str, evaluation: str = FROZEN) -> Callable[[Record], np.ndarray]:
-    """A tail metric of the frozen policy's episodes."""
+    """A metric of the frozen policy's episodes, by its name in the library's table."""
 
     def of(record: Record) -> np.ndarray:
-        episodes = (record.arrays[f"eval/{evaluation}/{part}"] for part in ("discounted", "terminated"))
-        return np.asarray(tail_metrics(*episodes)[name], np.float64)
+        episodes = Episodes(*(record.arrays[f"eval/{evaluation}/{part}"] for part in Episodes._fields))
+        return np.asarray(measure(episodes, [name])[name], np.float64)
 
     return of
 
 
 FALLS = Metric("falls", "falls", "low", _array("terminations"), 1)
 CRASHES = Metric("crashes", "crashes", "low", _array("terminations"), 1)
-VALUE = Metric("value", "value", "high", evaluated("mean"))
-TAIL = Metric("tail", "CVaR .25", "high", evaluated("cvar_25"))
+VALUE = Metric("value", "value", "high", evaluated("value"))
+TAIL = Metric("tail", "CVaR .25", "high", evaluated("tail"))
 TRAINING_VALUE = Metric("training_value", "value in training", "high", _array("train_discounted_mean"))
 TRAINING_TAIL = Metric("training_tail", "CVaR .25 in training", "high", _array("train_discounted_tail"))
 TAILS = (

@@ -8,9 +8,9 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from sentinel_rl.agents.catalog import AGENTS
+from sentinel_rl.agents.registry import agent_kind
 from sentinel_rl.errors import UsageError
-from sentinel_rl.training.schedule import COURSE_OPTIONS
+from sentinel_rl.training.schedule import PLAN_OPTIONS
 
 Options = Mapping[str, Any]
 GAMMA = 0.99
@@ -90,8 +90,8 @@ PRESETS: Mapping[str, Mapping[str, Options]] = {
     "sound": {"all": {"epsilon_fraction": 0.25}},
     "literal": {
         "all": {"epsilon_fraction": 0.1},
-        "sentinel": {"preset": "literal"},
-        "cdqn": {"preset": "literal"},
+        "sentinel": {"reading": "literal"},
+        "cdqn": {"reading": "literal"},
         **{agent: {"use_epsilon": True} for agent in ("vdqn", "vdqn-cvar", "uadqn")},
     },
 }
@@ -107,11 +107,11 @@ def options_for(task: Task, agent: str, preset: str = "sound", own: Options | No
     """All options of a cell: those of `own`, then of the preset, then of the paper's tables.
 
     Example:
-        >>> options_for(HIGHWAY, "uadqn")["learn_every"], options_for(CARTPOLE, "sentinel", "literal")["preset"]
+        >>> options_for(HIGHWAY, "uadqn")["learn_every"], options_for(CARTPOLE, "sentinel", "literal")["reading"]
         ('triangular', 'literal')
     """
     require_preset(preset)
-    chosen, known = PRESETS[preset], {*AGENTS[agent].options, *COURSE_OPTIONS}
+    chosen, known = PRESETS[preset], {*agent_kind(agent).options, *PLAN_OPTIONS}
     common = {**task.shared, **chosen.get("all", {}), **chosen.get(task.name, {})}
     return {
         **{name: value for name, value in common.items() if name in known},

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import jax
 import jax.numpy as jnp
 
-from sentinel_rl.agents.catalog import make_agent
+from sentinel_rl.agents import make_agent
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.vdqn import VDQNAgent
 from sentinel_rl.envs.toy import Toy

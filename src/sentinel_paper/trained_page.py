@@ -74,7 +74,7 @@ def _circumstances(record: Record) -> dict[str, str]:
     return {
         "runs": str(len(record.cell.seeds) - len(record.failures)),
         **{f"s {phase}": f"{seconds.get(phase, 0.0):.1f}" for phase in ("training", "compiling", "evaluating")},
-        "cells at once": str(len(told.get("company", [""]))),
+        "cells at once": str(len(told.get("batch", [""]))),
         "device": str(told.get("device", "")),
         "versions": ", ".join(f"{name} {version}" for name, version in versions.items()),
         "revision": str(told.get("revision") or "")[:8],

@@ -6,15 +6,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import jax.numpy as jnp
+import jax
 import numpy as np
 from jaxtyping import Float
 
-from sentinel_rl.agents.agent import Account
-from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.agents.agent import Account, Agent
 from sentinel_rl.belief import Belief
-from sentinel_rl.nets import Networks
-from sentinel_rl.risk import Assessment, Composite, assess
+from sentinel_rl.envs.handle import EnvHandle
+from sentinel_rl.risk import Assessment, assess
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,11 +29,13 @@ class Decision(abc.ABC):
         measure: what is maximised, as text.
         note: what the agent cannot tell, or how its numbers are to be read; empty where nothing must be said.
         first_action: the number of the first action, in the environment's count.
+        action_names: what the actions are called; their numbers when None.
     """
 
     measure: str
     note: str
     first_action: int
+    action_names: tuple[str, ...] | None
 
     @property
     @abc.abstractmethod
@@ -59,25 +60,33 @@ class Decision(abc.ABC):
         """The numbers of all actions."""
         return range(self.first_action, self.first_action + len(self.value))
 
+    @property
+    def labels(self) -> list[str]:
+        """The names of all actions, or their numbers in brackets where they have none."""
+        return list(self.action_names) if self.action_names else [f"[{action}]" for action in self.actions]
+
     def _table(self, head: str, rows: list[str]) -> str:
         """One row per action; the chosen one is marked."""
+        width = max(8, *(len(label) + 1 for label in self.labels))
         marked = [
-            f"{'>' if action == self.action else ' '} {f'[{action}]':<8}{row}"
-            for action, row in zip(self.actions, rows, strict=True)
+            f"{'>' if action == self.action else ' '} {label:<{width}}{row}"
+            for action, label, row in zip(self.actions, self.labels, rows, strict=True)
         ]
-        lines = [f"maximising {self.measure}", f"  {' ' * 8}{head}", *marked]
+        lines = [f"maximising {self.measure}", f"  {' ' * width}{head}", *marked]
         return "\n".join([*lines, self.note] if self.note else lines)
 
     def _common(self) -> dict[str, Any]:
         content = {"measure": self.measure, "action": self.action, "actions": list(self.actions)}
+        content |= {"action_names": list(self.action_names)} if self.action_names else {}
         return content | ({"note": self.note} if self.note else {})
 
     def _axes(self, figure: "Figure", size: int) -> list[Any]:
         """One picture per action, the chosen one named."""
         figure.set_size_inches(3.2 * size, 3.0)
         axes = list(figure.subplots(1, size, sharex=True, sharey=True, squeeze=False)[0])
-        for action, axis in zip(self.actions, axes, strict=True):
-            axis.set_title(f"action {action}" + (" (chosen)" if action == self.action else ""))
+        titles = self.action_names or [f"action {action}" for action in self.actions]
+        for action, title, axis in zip(self.actions, titles, axes, strict=True):
+            axis.set_title(title + (" (chosen)" if action == self.action else ""))
             axis.set_xlabel("return")
         return axes
 
@@ -90,15 +99,17 @@ class Explanation(Decision):
         belief: the members' laws ``[K, A, n]`` and their FTRL weights ``[K, A]``.
         assessment: its numbers, each ``[A]``.
         measure: the composite risk that is maximised, as text.
-        first_action: the number of the first action, in the environment's count.
         note: what cannot be told.
+        first_action: the number of the first action, in the environment's count.
+        action_names: what the actions are called.
     """
 
     belief: Belief
     assessment: Assessment
     measure: str
-    first_action: int = 0
     note: str = ""
+    first_action: int = 0
+    action_names: tuple[str, ...] | None = None
 
     @property
     def value(self) -> Float[np.ndarray, " A"]:
@@ -154,18 +165,23 @@ class Estimates(Decision):
     """What an agent can tell that has numbers for every action, and no laws.
 
     Args:
-        account: what is maximised, and what it comes from, each ``[A]``.
-        draws: of the value of every action ``[draws, A]``, where there are such.
+        account: what is maximised, what it comes from, each ``[A]``, and draws of it ``[draws, A]`` if there are some.
         measure: what is maximised, as text.
         note: what cannot be told.
         first_action: the number of the first action, in the environment's count.
+        action_names: what the actions are called.
     """
 
     account: Account
-    draws: Float[np.ndarray, "draws A"] | None
     measure: str
     note: str
     first_action: int = 0
+    action_names: tuple[str, ...] | None = None
+
+    @property
+    def draws(self) -> Float[np.ndarray, "draws A"] | None:
+        """Draws of the value of every action, where the agent samples it."""
+        return None if self.account.draws is None else np.asarray(self.account.draws)
 
     @property
     def value(self) -> Float[np.ndarray, " A"]:
@@ -206,12 +222,32 @@ class Estimates(Decision):
         return figure
 
 
-def explain(
-    agent: SentinelAgent, networks: Networks, obs: Float[np.ndarray, " obs"], first_action: int = 0, note: str = ""
-) -> Explanation:
-    """Explain what an agent with these networks prefers at an observation."""
-    belief = agent.belief(networks, jnp.asarray(obs))
-    composite = Composite(agent.epistemic, agent.aleatory, agent.aggregate)
+def explain(agent: Agent, state: Any, obs: Float[np.ndarray, " obs"], handle: EnvHandle) -> Decision:
+    """Explain what an agent prefers at an observation: with its laws where it has a belief, else with its numbers.
+
+    Args:
+        agent: the agent.
+        state: its state; one made by ``agent.with_policy`` will do.
+        obs: one observation, flat.
+        handle: of the environment, for the numbers and names of the actions.
+    """
+    first, names = handle.first_action, handle.spec.action_names
+    if hasattr(agent, "belief") and hasattr(agent, "composite"):
+        belief, assessment = _assess(agent, state, obs)
+        return Explanation(belief, assessment, agent.objective, agent.caveat, first, names)
+    account = jax.tree.map(np.asarray, _account(agent, state, obs))
+    return Estimates(account, agent.objective, agent.caveat, first, names)
+
+
+@jax.jit
+def _assess(agent: Any, state: Any, obs: Any) -> tuple[Belief, Assessment]:
+    belief, composite = agent.belief(state, obs), agent.composite
     # The composite is the one the agent acts on, also where its weights scale values.
-    assessment = dataclasses.replace(assess(belief, agent.epistemic, agent.aleatory), composite=composite(belief))
-    return Explanation(belief, assessment, str(composite), first_action, note)
+    told = assess(belief, composite.epistemic, composite.aleatory)
+    return belief, dataclasses.replace(told, composite=composite(belief))
+
+
+@jax.jit
+def _account(agent: Any, state: Any, obs: Any) -> Account:
+    told: Account = agent.account(state, obs)
+    return told

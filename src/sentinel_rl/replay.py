@@ -1,5 +1,6 @@
 """A ring of transitions from which every member draws only what its mask lets it see."""
 
+from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
@@ -69,6 +70,18 @@ class Replay(eqx.Module):
         alive, _ = jax.lax.fori_loop(0, self.capacity.bit_length(), halve, bracket)
         return jnp.asarray(alive)
 
+    def latest(self, count: int) -> Transition:
+        """The latest transitions, oldest first; the first one ever is repeated where there are fewer than `count`."""
+        times = jnp.maximum(self.newest - jnp.arange(count - 1, -1, -1), 0)
+        return _unpack(self.rows[times % self.capacity], self.obs_size)
+
+    def only_latest(self, count: int) -> "Replay":
+        """A small replay of the latest `count` transitions, from which `latest` can be asked and nothing drawn."""
+        times = jnp.maximum(self.newest - jnp.arange(count - 1, -1, -1), 0)
+        unused = jnp.zeros((self.queue.shape[0], count), self.queue.dtype)
+        newest = jnp.full_like(self.newest, count - 1)
+        return Replay(self.rows[times % self.capacity], unused, self.count, newest, self.obs_size)
+
     def sample(self, key: jax.Array, size: int) -> tuple[Transition, Float[Array, "K size"]]:
         """Draw ``size`` transitions for every member, uniformly from those it may see, with replacement.
 
@@ -128,15 +141,22 @@ def _unpack(rows: Array, obs_size: int) -> Transition:
     )
 
 
+def map_replays(function: Callable[[Replay], Any], tree: Any) -> Any:
+    """Apply a function to every replay in a tree; all else stays as it is."""
+
+    def apply(node: Any) -> Any:
+        return function(node) if isinstance(node, Replay) else node
+
+    return jax.tree.map(apply, tree, is_leaf=lambda node: isinstance(node, Replay))
+
+
 def filled_part(tree: Any, t: int) -> Any:
     """Cut every replay in a tree to what has been written in the first ``t`` steps; the rest is zero."""
 
-    def cut(node: Any) -> Any:
-        if not isinstance(node, Replay):
-            return node
-        return eqx.tree_at(lambda replay: (replay.rows, replay.queue), node, (node.rows[:t], node.queue[:, :t]))
+    def cut(replay: Replay) -> Any:
+        return eqx.tree_at(lambda node: (node.rows, node.queue), replay, (replay.rows[:t], replay.queue[:, :t]))
 
-    return jax.tree.map(cut, tree, is_leaf=lambda node: isinstance(node, Replay))
+    return map_replays(cut, tree)
 
 
 def padded_like(array: Any, like: jax.ShapeDtypeStruct) -> Any:

@@ -8,7 +8,7 @@ from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.errors import NumericalError, SentinelWarning, Stopped
 from sentinel_rl.study import Cell, Evaluation, run_cell
 from sentinel_rl.study.provenance import revision
-from sentinel_rl.training.evaluate import evaluate
+from sentinel_rl.training.evaluation import evaluate
 from sentinel_rl.training.loop import Training, train
 from sentinel_rl.training.signals import Stopper
 from tests.study.grids import CELL, computed, same_arrays, with_options

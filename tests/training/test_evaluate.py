@@ -12,7 +12,7 @@ import pytest
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.envs.spec import EnvSpec, TimeStep
 from sentinel_rl.errors import NumericalError, UsageError
-from sentinel_rl.training.evaluate import Episodes, evaluate, evaluate_gymnasium, pooled, summarise
+from sentinel_rl.training.evaluation import Episodes, evaluate, evaluate_gymnasium, pooled, summarise
 
 
 class Balance(eqx.Module):

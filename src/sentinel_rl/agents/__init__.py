@@ -1,1 +1,16 @@
-"""Agents: pure functions on an explicit state."""
+"""Agents: pure functions on an explicit state, the protocol they follow, and their names."""
+
+from sentinel_rl.agents.agent import Account, Agent, BaseAgent
+from sentinel_rl.agents.registry import agent_names, make_agent, register_agent
+from sentinel_rl.agents.sentinel import SentinelAgent, SentinelState
+
+__all__ = [
+    "Account",
+    "Agent",
+    "BaseAgent",
+    "SentinelAgent",
+    "SentinelState",
+    "agent_names",
+    "make_agent",
+    "register_agent",
+]

@@ -1,15 +1,20 @@
 """What an agent is: pure functions on an explicit state."""
 
+import abc
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
 from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.errors import UsageError
 from sentinel_rl.replay import Transition
 
 Metrics = dict[str, Float[Array, "..."]]
+Diagnostics = dict[str, Float[Array, "..."]]
 
 
 class Account(NamedTuple):
@@ -18,19 +23,21 @@ class Account(NamedTuple):
     Args:
         value: what its frozen policy maximises.
         parts: what the value comes from, by name.
+        draws: of the value of every action, where the agent samples it.
     """
 
     value: Float[Array, " A"]
     parts: dict[str, Float[Array, " A"]]
+    draws: Float[Array, "draws A"] | None = None
 
 
 @runtime_checkable
 class Agent(Protocol):
-    """Four verbs: all that a runner needs.
+    """All that the library asks of an agent. `BaseAgent` has a default for everything but the first four methods.
 
-    An agent is a pytree of hyperparameters; its state is another. The clock is an argument and not part of the state:
-    it is the same for all runs, and vmapped runs must not turn it into a batch. Within an episode and
-    between two updates `act` may not depend on what was observed: a runner may hand that over later.
+    An agent is a pytree of hyperparameters (an equinox module); its state is another. The clock is an argument and not
+    part of the state: it is the same for all runs, and vmapped runs must not turn it into a batch. Within an episode
+    and between two updates `act` may not depend on what was observed: a runner may hand that over later.
     """
 
     def init(self, spec: EnvSpec, key: jax.Array) -> Any:
@@ -49,18 +56,109 @@ class Agent(Protocol):
         """Improve; ``update`` is the number of this update, counted from 1."""
         ...
 
+    @property
+    def warmup(self) -> int:
+        """Steps before the first update, where the schedule names no other number."""
+        ...
 
-@runtime_checkable
-class Accountable(Agent, Protocol):
-    """An agent that is also evaluated, and asked for its reasons."""
+    @property
+    def stochastic(self) -> bool:
+        """Whether the frozen policy draws its actions: each call of `greedy` then needs a key of its own."""
+        ...
 
     def greedy(self, state: Any, obs: Float[Array, " obs"], key: jax.Array) -> Int[Array, ""]:
         """Choose as the frozen policy does: nothing is explored."""
         ...
 
+    def policy(self, state: Any) -> Any:
+        """The part of the state that acting needs: what a saved policy holds."""
+        ...
+
+    def with_policy(self, policy: Any) -> Any:
+        """A state that can act and explain, though not learn, from what `policy` gave."""
+        ...
+
     def account(self, state: Any, obs: Float[Array, " obs"]) -> Account:
         """Tell what is known of every action at an observation."""
         ...
+
+    def diagnostics(self, state: Any, obs: Float[Array, " obs"], action: Int[Array, ""]) -> Diagnostics:
+        """Numbers about one decision of the frozen policy, by name; evaluations report their means."""
+        ...
+
+    def report(self, state: Any) -> Metrics:
+        """Numbers about the agent while it learns, by name; learning curves and logs show them."""
+        ...
+
+    def check(self, t: int, metrics: Mapping[str, float], state: Callable[[], Any]) -> str | None:
+        """A warning after ``t`` steps, given the mean metrics of the latest updates; None when all is well."""
+        ...
+
+    @property
+    def objective(self) -> str:
+        """What the frozen policy maximises, as text."""
+        ...
+
+    @property
+    def caveat(self) -> str:
+        """What the agent cannot tell, or how its numbers are to be read; empty where nothing must be said."""
+        ...
+
+
+class BaseAgent(eqx.Module):
+    """Defaults of the `Agent` protocol: ``init``, ``act``, ``observe`` and ``learn`` are left to write."""
+
+    @abc.abstractmethod
+    def act(self, state: Any, obs: Float[Array, " obs"], epsilon: Float[Array, ""], key: jax.Array) -> Int[Array, ""]:
+        """Choose an action; with probability epsilon at random."""
+
+    @property
+    def warmup(self) -> int:
+        """No warm-up."""
+        return 0
+
+    @property
+    def stochastic(self) -> bool:
+        """The frozen policy always chooses the same action at the same observation."""
+        return False
+
+    def greedy(self, state: Any, obs: Float[Array, " obs"], key: jax.Array) -> Int[Array, ""]:
+        """Act without exploring."""
+        return self.act(state, obs, jnp.zeros(()), key)
+
+    def policy(self, state: Any) -> Any:
+        """The whole state."""
+        return state
+
+    def with_policy(self, policy: Any) -> Any:
+        """The whole state."""
+        return policy
+
+    def account(self, state: Any, obs: Float[Array, " obs"]) -> Account:
+        """Nothing is known: an agent that can be asked for its reasons says what its actions are worth here."""
+        raise UsageError(f"{type(self).__name__} does not explain its decisions: it has no method account(state, obs)")
+
+    def diagnostics(self, state: Any, obs: Float[Array, " obs"], action: Int[Array, ""]) -> Diagnostics:
+        """No numbers."""
+        return {}
+
+    def report(self, state: Any) -> Metrics:
+        """No numbers."""
+        return {}
+
+    def check(self, t: int, metrics: Mapping[str, float], state: Callable[[], Any]) -> str | None:
+        """No warnings."""
+        return None
+
+    @property
+    def objective(self) -> str:
+        """The value."""
+        return "its value"
+
+    @property
+    def caveat(self) -> str:
+        """Nothing must be said."""
+        return ""
 
 
 def epsilon_greedy(values: Float[Array, " A"], epsilon: Float[Array, ""], key: jax.Array) -> Int[Array, ""]:

@@ -12,15 +12,18 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Shaped
 
-from sentinel_rl.agents.agent import Metrics, epsilon_greedy
-from sentinel_rl.replay import Replay, Transition
+from sentinel_rl.agents.agent import BaseAgent, Metrics, epsilon_greedy
+from sentinel_rl.replay import Transition
+
+# Observations that a report of a learning agent averages over.
+REPORTED_OBSERVATIONS = 64
 
 TimeLimit = Literal["terminal", "bootstrap"]
 # Of the parameters, a minibatch, and the number of the minibatch in its epoch.
 Loss = Callable[[Any, Any, Int[Array, ""]], Float[Array, ""]]
 
 
-class ReplayAgent(eqx.Module):
+class ReplayAgent(BaseAgent):
     """The hyperparameters of learning from a replay; the numbers are pytree leaves and can be vmapped over.
 
     Args:
@@ -42,6 +45,22 @@ class ReplayAgent(eqx.Module):
     capacity: int = eqx.field(static=True, kw_only=True, default=100_000)
     target_every: int = eqx.field(static=True, kw_only=True, default=10)
     time_limit: TimeLimit = eqx.field(static=True, kw_only=True, default="terminal")
+
+    @property
+    def warmup(self) -> int:
+        """Enough transitions for an update."""
+        return self.samples
+
+    def policy(self, state: Any) -> Any:
+        """The online networks."""
+        return state.online
+
+    def report(self, state: Any) -> Metrics:
+        """What `account` tells of the preferred action, averaged over the latest observations."""
+        observations = state.replay.latest(REPORTED_OBSERVATIONS).obs
+        told = jax.vmap(lambda obs: self.account(state, obs))(observations)
+        best = jnp.argmax(told.value, axis=-1)[:, None]
+        return {name: jnp.mean(jnp.take_along_axis(part, best, axis=-1)) for name, part in told.parts.items()}
 
     @property
     def _adam(self) -> optax.GradientTransformation:
@@ -95,7 +114,7 @@ class ReplayState(eqx.Module):
     online: Any
     target: Any
     optimiser: optax.OptState
-    replay: Replay
+    replay: Any
 
 
 class Sample(NamedTuple):

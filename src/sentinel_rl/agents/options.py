@@ -9,14 +9,16 @@ import jax
 import numpy as np
 
 from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.agents.support import make_support
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
-from sentinel_rl.returns import Support
 from sentinel_rl.risk import BeliefMeasure, RiskMeasure, parse_risk
 
-# `sound` is the default. `literal` reads line 12 of the algorithm as printed: target networks that are trained, not
-# copied, and that choose the successor's action unweighted.
-PRESETS: Mapping[str, Mapping[str, Any]] = {
+# The constants of the paper are the defaults of the fields.
+PRESETS: Mapping[str, Mapping[str, Any]] = {"paper": {}}
+# How the open places of the paper are read. `literal` reads line 12 of the algorithm as printed: target networks that
+# are trained, not copied, and that choose the successor's action unweighted.
+READINGS: Mapping[str, Mapping[str, Any]] = {
     "sound": {},
     "literal": {"target_update": "gradient", "bootstrap_action": "target"},
 }
@@ -29,7 +31,7 @@ def options_of(agent: type[Any]) -> tuple[str, ...]:
     return tuple(field.name for field in dataclasses.fields(agent) if field.name != "support")
 
 
-OPTIONS = ("preset", *options_of(SentinelAgent), *_SUPPORT_OPTIONS)
+OPTIONS = ("preset", "reading", *options_of(SentinelAgent), *_SUPPORT_OPTIONS)
 
 
 def require_known(given: Iterable[str], known: Iterable[str], others: Iterable[str] = ()) -> None:
@@ -48,7 +50,8 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     Args:
         spec: of the environment; its reward range and time limit give the support where none is given.
         options: fields of `SentinelAgent`; ``aleatory`` and ``epistemic`` also as text (``"cvar:0.25"``);
-            ``preset`` (``"sound"`` or ``"literal"``); ``atoms``, ``v_min``, ``v_max`` of the support, or the
+            ``preset`` (``"paper"``: the constants of the paper) and ``reading`` (``"sound"`` or ``"literal"``: how
+            its open places are read); ``atoms``, ``v_min``, ``v_max`` of the support, or the
             ``reward_range`` of a step from which to derive it.
 
     Raises:
@@ -60,10 +63,8 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
         86.602
     """
     require_known(options, OPTIONS)
-    preset = options.pop("preset", "sound")
-    if preset not in PRESETS:
-        raise UsageError(f"unknown preset {preset!r}: choose one of {', '.join(PRESETS)}")
-    chosen = {**PRESETS[preset], **options}
+    chosen = dict(options)
+    chosen = {**_named(PRESETS, "preset", chosen), **_named(READINGS, "reading", chosen), **chosen}
     grid = {name: chosen.pop(name, None) for name in _SUPPORT_OPTIONS}
     for name in ("aleatory", "epistemic"):
         if name in chosen:
@@ -73,41 +74,13 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     return SentinelAgent(make_support(spec, gamma, limit, **grid), **chosen)
 
 
-def make_support(
-    spec: EnvSpec,
-    gamma: float,
-    time_limit: str = "terminal",
-    atoms: int | None = None,
-    v_min: float | None = None,
-    v_max: float | None = None,
-    reward_range: tuple[float, float] | None = None,
-) -> Support:
-    """Derive the range of discounted returns from the rewards of a step, the discount and the time limit.
-
-    ``[min(0, r_min S), max(0, r_max S)]`` with ``S = (1 - gamma^H) / (1 - gamma)``, H the time limit, or without
-    limit where time limits are bootstrapped through. A range that is given is kept, but must hold the returns.
-    """
-    rewards = reward_range if reward_range is not None else spec.reward_range
-    horizon = spec.max_steps if time_limit == "terminal" else None
-    needed = None
-    if rewards is not None and (gamma < 1 or horizon is not None):
-        sums = float(horizon or 0) if gamma == 1 else (1 - (gamma**horizon if horizon else 0.0)) / (1 - gamma)
-        needed = min(0.0, rewards[0] * sums), max(0.0, rewards[1] * sums)
-    if needed is None and (v_min is None or v_max is None):
-        raise UsageError(
-            f"the range of returns of {spec.name} is not known: give v_min and v_max, or the reward_range of a step"
-        )
-    derived = needed or (0.0, 0.0)  # where nothing is known, both ends are given
-    low, high = derived[0] if v_min is None else v_min, derived[1] if v_max is None else v_max
-    if time_limit == "bootstrap" and needed is not None and (low > needed[0] + 1e-6 or high < needed[1] - 1e-6):
-        raise UsageError(
-            f"the support [{low:g}, {high:g}] cannot hold the returns of {spec.name} with time_limit='bootstrap': "
-            f"they reach [{needed[0]:g}, {needed[1]:g}]"
-        )
-    try:
-        return Support(low, high, 51 if atoms is None else atoms)
-    except ValueError as error:
-        raise UsageError(f"{error}: check v_min, v_max, reward_range and atoms") from error
+def _named(table: Mapping[str, Mapping[str, Any]], what: str, options: dict[str, Any]) -> Mapping[str, Any]:
+    """The options that a preset or reading stands for; its own name is taken out."""
+    name = options.pop(what, next(iter(table)))
+    if name not in table:
+        hint = f": that is a reading, reading={name!r}" if what == "preset" and name in READINGS else ""
+        raise UsageError(f"unknown {what} {name!r}{hint}: choose one of {', '.join(table)}")
+    return table[name]
 
 
 def measure(name: str, given: object) -> RiskMeasure:

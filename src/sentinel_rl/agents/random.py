@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from sentinel_rl.agents.agent import Account, Metrics
+from sentinel_rl.agents.agent import Account, BaseAgent, Metrics
 from sentinel_rl.agents.options import checked, options_of, require_known
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
@@ -20,7 +20,7 @@ class RandomState(eqx.Module):
     online: Float[Array, " A"]
 
 
-class RandomAgent(eqx.Module):
+class RandomAgent(BaseAgent):
     """Every action with the same probability, or one action always.
 
     Args:
@@ -32,9 +32,9 @@ class RandomAgent(eqx.Module):
     gamma: float | Array = 0.99
 
     @property
-    def samples(self) -> int:
-        """Nothing is drawn: there is no warm-up."""
-        return 0
+    def stochastic(self) -> bool:
+        """Whether actions are drawn."""
+        return self.action is None
 
     def init(self, spec: EnvSpec, key: jax.Array) -> RandomState:
         """Give all actions their probability."""
@@ -45,10 +45,6 @@ class RandomAgent(eqx.Module):
     def act(self, state: RandomState, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
         """Draw an action; epsilon changes nothing."""
         return jax.random.categorical(key, jnp.log(state.online)).astype(jnp.int32)
-
-    def greedy(self, state: RandomState, obs: Array, key: jax.Array) -> Int[Array, ""]:
-        """Draw an action."""
-        return self.act(state, obs, jnp.zeros(()), key)
 
     def observe(self, state: RandomState, t: Array, transition: Transition, key: jax.Array) -> RandomState:
         """Forget it."""
@@ -61,6 +57,24 @@ class RandomAgent(eqx.Module):
     def account(self, state: RandomState, obs: Array) -> Account:
         """The probability of every action."""
         return Account(state.online, {"probability": state.online})
+
+    def policy(self, state: RandomState) -> Float[Array, " A"]:
+        """The probabilities."""
+        return state.online
+
+    def with_policy(self, policy: Float[Array, " A"]) -> RandomState:
+        """The probabilities."""
+        return RandomState(policy)
+
+    @property
+    def objective(self) -> str:
+        """Nothing."""
+        return "nothing"
+
+    @property
+    def caveat(self) -> str:
+        """There is nothing to tell."""
+        return "nothing is learnt and nothing is known"
 
 
 RANDOM_OPTIONS = options_of(RandomAgent)

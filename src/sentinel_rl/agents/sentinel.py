@@ -3,7 +3,9 @@
 Risk-neutral, additive, aleatory-only, epistemic-only and composite agents are this agent with other measures.
 """
 
-from typing import Literal, NamedTuple
+import dataclasses
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, NamedTuple
 
 import equinox as eqx
 import jax
@@ -11,8 +13,9 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-from sentinel_rl.agents.agent import Account, Metrics, epsilon_greedy
+from sentinel_rl.agents.agent import Account, Diagnostics, Metrics, epsilon_greedy
 from sentinel_rl.agents.learning import ReplayAgent, chosen, chosen_for_loss, copied_if
+from sentinel_rl.agents.support import support_warning
 from sentinel_rl.belief import (
     Belief,
     Divergence,
@@ -24,7 +27,7 @@ from sentinel_rl.belief import (
 )
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.nets import Layout, Networks, init_networks
-from sentinel_rl.replay import Mask, Replay, Transition, bootstrap_weights, init_replay
+from sentinel_rl.replay import Mask, Transition, bootstrap_weights, init_replay
 from sentinel_rl.returns import CategoricalReturn, Support
 from sentinel_rl.returns.projection import clipped_mass, project
 from sentinel_rl.risk import Composite, CVaR, RiskMeasure, assess
@@ -36,13 +39,13 @@ TargetUpdate = Literal["copy", "gradient"]
 
 
 class SentinelState(eqx.Module):
-    """Everything that changes: networks, their optimisers, and what was seen."""
+    """Everything that changes: networks, their optimisers, and what was seen; to act, ``online`` is enough."""
 
     online: Networks
-    target: Networks
+    target: Any
     optimiser: optax.OptState
     target_optimiser: optax.OptState
-    replay: Replay
+    replay: Any
 
 
 class Batch(NamedTuple):
@@ -100,7 +103,11 @@ class SentinelAgent(ReplayAgent):
         replay = init_replay(self.capacity, spec.obs_size, self.k)
         return SentinelState(online, online, optimiser, self._target_adam.init(online), replay)
 
-    def belief(self, networks: Networks, obs: Float[Array, " obs"], lam: float | Array | None = None) -> Belief:
+    def belief(self, state: SentinelState, obs: Float[Array, " obs"]) -> Belief:
+        """What the members expect of every action at one observation, weighted by FTRL: laws ``[K, A, n]``."""
+        return self.belief_of(state.online, obs)
+
+    def belief_of(self, networks: Networks, obs: Float[Array, " obs"], lam: float | Array | None = None) -> Belief:
         """What the members expect of every action at one observation, weighted by FTRL: laws ``[K, A, n]``."""
         log_probs = jax.nn.log_softmax(networks(obs))
         weights = ftrl_weights(log_probs, self.lam if lam is None else lam, self.divergence, self.prefer)
@@ -108,7 +115,7 @@ class SentinelAgent(ReplayAgent):
 
     def values(self, networks: Networks, obs: Float[Array, " obs"], lam: float | Array | None = None) -> Array:
         """The composite risk of every action at one observation."""
-        return Composite(self.epistemic, self.aleatory, self.aggregate)(self.belief(networks, obs, lam))
+        return Composite(self.epistemic, self.aleatory, self.aggregate)(self.belief_of(networks, obs, lam))
 
     def values_of_many(
         self, networks: Networks, obs: Float[Array, "batch obs"], lam: float | Array
@@ -143,18 +150,52 @@ class SentinelAgent(ReplayAgent):
     def observe(self, state: SentinelState, t: Array, transition: Transition, key: jax.Array) -> SentinelState:
         """Keep a transition, with the bootstrap weights that say which members may learn from it."""
         weights = bootstrap_weights(key, self.k, self.mask, self.mask_rate)
-        replay = state.replay.add(t, transition, weights)
-        return SentinelState(state.online, state.target, state.optimiser, state.target_optimiser, replay)
+        return dataclasses.replace(state, replay=state.replay.add(t, transition, weights))
 
     def assess(self, state: SentinelState, obs: Array) -> Assessment:
         """Decompose the composite risk of every action at one observation."""
-        return assess(self.belief(state.online, obs), self.epistemic, self.aleatory)
+        return assess(self.belief(state, obs), self.epistemic, self.aleatory)
 
     def account(self, state: SentinelState, obs: Array) -> Account:
         """The composite risk of every action and its two penalties."""
         why = self.assess(state, obs)
         penalties = {"aleatory": why.aleatory_penalty, "epistemic": why.epistemic_penalty}
         return Account(why.composite, {**penalties, "composite": why.composite})
+
+    def with_policy(self, policy: Networks) -> SentinelState:
+        """A state without target networks, optimisers and replay."""
+        return SentinelState(policy, None, None, None, None)
+
+    def diagnostics(self, state: SentinelState, obs: Array, action: Int[Array, ""]) -> Diagnostics:
+        """The penalties of the action taken, and whether other values of the same belief prefer another one."""
+        why = self.assess(state, obs)
+        return {
+            "aleatory": why.aleatory_penalty[action],
+            "epistemic": why.epistemic_penalty[action],
+            "differs_additive": (why.additive[action] < jnp.max(why.additive)).astype(obs.dtype),
+            "differs_neutral": (why.mean[action] < jnp.max(why.mean)).astype(obs.dtype),
+        }
+
+    def check(self, t: int, metrics: Mapping[str, float], state: Callable[[], Any]) -> str | None:
+        """Warn when the support is too small for the returns that were seen."""
+        return support_warning(self.support, float(self.gamma), t, metrics, lambda: state().replay)
+
+    @property
+    def composite(self) -> Composite:
+        """The composite risk that is maximised."""
+        return Composite(self.epistemic, self.aleatory, self.aggregate)
+
+    @property
+    def objective(self) -> str:
+        """The composite risk."""
+        return str(self.composite)
+
+    @property
+    def caveat(self) -> str:
+        """One network cannot disagree with itself."""
+        if self.k > 1:
+            return ""
+        return "aleatory only: one network cannot disagree with itself, so nothing is told of what it does not know"
 
     def learn(self, state: SentinelState, update: Array, key: jax.Array) -> tuple[SentinelState, Metrics]:
         """One epoch of minibatches over fresh draws from every member's data (lines 4 to 13)."""

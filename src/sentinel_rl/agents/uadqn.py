@@ -24,7 +24,7 @@ POSTERIORS = slice(1, 3)
 class UADQNState(ReplayState):
     """``online`` are the networks f, g1 and g2 in this order, ``target`` is the copy of f, ``anchors`` the first g."""
 
-    anchors: Networks
+    anchors: Any
 
 
 class Estimates(NamedTuple):
@@ -89,6 +89,23 @@ class UADQNAgent(SoleAgent):
         told = self.estimates(state.online, obs)
         spread = {"epistemic_sd": jnp.sqrt(told.epistemic_variance), "aleatory_sd": told.aleatory_sd}
         return Account(self.values(state, obs, jax.random.key(0)), {"mean": told.mean, **spread})
+
+    def with_policy(self, policy: Networks) -> UADQNState:
+        """A state without target network, optimiser, replay and anchors."""
+        return UADQNState(policy, None, None, None, None)
+
+    @property
+    def objective(self) -> str:
+        """The mean, with or without the aleatory penalty."""
+        return "the mean" if self.evaluation == "neutral" else f"mean - {float(self.aversion):g} aleatory_sd"
+
+    @property
+    def caveat(self) -> str:
+        """Estimates, no laws."""
+        return (
+            "epistemic_sd and aleatory_sd are estimates from two posterior networks: how far they are apart, and how "
+            "much they spread alike; there are no laws of the return"
+        )
 
     def _averse(self, told: Estimates) -> Float[Array, " A"]:
         return told.mean - self.aversion * told.aleatory_sd

@@ -89,7 +89,25 @@ class VDQNAgent(SoleAgent):
         values = self.posterior_values(state, obs)
         aleatory = jnp.broadcast_to(jnp.asarray(self.noise, values.dtype), values.shape[1:])
         spread = {"epistemic_sd": jnp.std(values, axis=0), "aleatory_sd": aleatory}
-        return Account(self.values(state, obs, jax.random.key(0)), {"mean": jnp.mean(values, axis=0), **spread})
+        parts = {"mean": jnp.mean(values, axis=0), **spread}
+        return Account(self.values(state, obs, jax.random.key(0)), parts, values)
+
+    def with_policy(self, policy: Posterior) -> VDQNState:
+        """A state without target posterior, optimiser and replay."""
+        return VDQNState(policy, None, None, None, jax.random.key(0))
+
+    @property
+    def objective(self) -> str:
+        """The measure of the draws."""
+        return f"{self.risk} over draws of the return"
+
+    @property
+    def caveat(self) -> str:
+        """The noise is a constant."""
+        return (
+            "epistemic_sd is the spread of the posterior's draws; aleatory_sd is the model's constant noise: "
+            "how the return scatters is not learnt"
+        )
 
     def posterior_values(self, state: VDQNState, obs: Float[Array, " obs"]) -> Float[Array, "draws A"]:
         """The values of every action under the networks that an account is made of."""

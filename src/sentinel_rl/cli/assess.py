@@ -7,9 +7,9 @@ import jax
 import numpy as np
 import typer
 
-from sentinel_rl.api.classes import Learner
+from sentinel_rl.api import Learner
 from sentinel_rl.cli.options import parse_observation
-from sentinel_rl.cli.runs import jax_env, read_run
+from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import results
 from sentinel_rl.errors import UsageError
 from sentinel_rl.explanation import Decision
@@ -52,6 +52,6 @@ def draw(why: Decision, path: Path) -> Path:
 
 def first_observation(agent: Learner, seed: int = 0) -> np.ndarray:
     """What the agent sees at the beginning of an episode."""
-    if (env := jax_env(agent)) is not None:
-        return np.asarray(env.reset(jax.random.key(seed))[1])
-    return np.asarray(agent.place.env.reset(seed=seed)[0])
+    env = agent.handle.env
+    seen = env.reset(jax.random.key(seed))[1] if agent.handle.is_jax else env.reset(seed=seed)[0]
+    return np.asarray(seen)

@@ -96,7 +96,8 @@ USUAL: dict[str, Any] = {
     "aleatory": "cvar:0.25",
     "epistemic": "cvar:0.25",
     "lam": 1.0,
-    "preset": "sound",
+    "preset": "paper",
+    "reading": "sound",
     "gamma": 0.99,
 }
 
@@ -119,8 +120,10 @@ def train(
     lam: Annotated[
         float | None, typer.Option(help="FTRL's parameter; 0 weighs all members equally.", show_default="1.0")
     ] = None,
-    preset: Annotated[
-        str | None, typer.Option(metavar="sound|literal", help="The reading of the algorithm.", show_default="sound")
+    preset: Annotated[str | None, typer.Option(metavar="paper", help="Constants.", show_default="paper")] = None,
+    reading: Annotated[
+        str | None,
+        typer.Option(metavar="sound|literal", help="How open places of the paper are read.", show_default="sound"),
     ] = None,
     gamma: Annotated[float | None, typer.Option(help="Discount.", show_default="0.99")] = None,
     settings: Annotated[
@@ -132,6 +135,11 @@ def train(
     tensorboard: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard's scalars (needs tensorboardX).")
     ] = None,
+    csv: Annotated[Path | None, typer.Option(metavar="FILE", help="File for the same scalars as CSV.")] = None,
+    evaluate_every: Annotated[
+        int | None, typer.Option(min=1, help="Steps between evaluations; the best policy of each seed is kept.")
+    ] = None,
+    evaluate: Annotated[int, typer.Option(min=1, help="Episodes of such an evaluation.")] = 20,
     strict_support: Annotated[
         bool, typer.Option("--strict-support", help="Stop where returns do not fit into the support.")
     ] = False,
@@ -149,17 +157,23 @@ def train(
     - `sentinel train --env CartPole-v1 --set batch=64 --set hidden=64,64 --out runs/wide`
     - `sentinel train --env CartPole-v1 --agent uadqn --set aversion=0.5 --out runs/uadqn`
     """
-    from sentinel_rl.agents.catalog import AGENTS
+    from sentinel_rl.agents.registry import agent_names
     from sentinel_rl.cli.options import parse_seeds, parse_settings
-    from sentinel_rl.cli.train import Habits, configuration_of, run
+    from sentinel_rl.cli.train import run
 
-    if agent not in AGENTS:
-        raise UsageError(f"--agent {agent}: choose one of {', '.join(AGENTS)}")
-    named = {"k": k, "aleatory": aleatory, "epistemic": epistemic, "lam": lam, "preset": preset, "gamma": gamma}
+    if agent not in agent_names():
+        raise UsageError(f"--agent {agent}: choose one of {', '.join(agent_names())}")
+    measures = {"aleatory": aleatory, "epistemic": epistemic}
+    named = {"k": k, **measures, "lam": lam, "preset": preset, "reading": reading, "gamma": gamma}
     given = {name: value for name, value in named.items() if value is not None}
     options = (USUAL if agent == "sentinel" else {}) | given | parse_settings(settings or [], agent)
-    habits = Habits(save_every, quiet, tensorboard, strict_support)
-    run(configuration_of(env, steps, parse_seeds(seeds), options, agent), out, overwrite, habits)
+    run(
+        *(agent, env, steps, parse_seeds(seeds), options, out, overwrite, quiet, tensorboard, csv),
+        save_every=save_every,
+        strict=strict_support,
+        evaluate=evaluate if evaluate_every is not None else 0,
+        evaluate_every=evaluate_every,
+    )
 
 
 def evaluate(
@@ -169,6 +183,7 @@ def evaluate(
     on: Annotated[
         str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
     ] = None,
+    gamma: Annotated[float | None, typer.Option(min=0, max=1, help="Discount; the task's own if absent.")] = None,
 ) -> None:
     """Evaluate the trained policies of a run, without exploration; writes eval.json and eval.csv into its folder.
 
@@ -183,7 +198,7 @@ def evaluate(
     """
     from sentinel_rl.cli.evaluate import run
 
-    run(path, episodes, seed, on)
+    run(path, episodes, seed, on, gamma)
 
 
 def assess(
@@ -206,7 +221,7 @@ def assess(
 
 
 def verify(path: RunArgument) -> None:
-    """Train a stretch of a run again, and prove that every bit of its newest checkpoint comes out.
+    """Train a part of a run again, and prove that every bit of its newest checkpoint comes out.
 
     Ends with 0 when all bits are equal, with 3 when one differs.
 

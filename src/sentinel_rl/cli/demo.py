@@ -188,7 +188,7 @@ def show_agent(out: Path, quick: bool) -> None:
     place, console = out / "pole", results()
     console.print("training SENTINEL on CartPole: the pole is to be kept upright for 500 steps", soft_wrap=True)
     steps, episodes, options = (400, 10, QUICK) if quick else (100_000, 100, FULL)
-    train.run(train.configuration_of("CartPole-v1", steps, [0, 1], options), place, overwrite=True)
+    train.run("sentinel", "CartPole-v1", steps, [0, 1], options, place, overwrite=True)
     evaluate.run(place, episodes, seed=1_000_000)
     agent = read_run(place).policies()[0]
     seen = first_observation(agent)

@@ -1,18 +1,17 @@
 """What users write on the command line as values: ``name=value`` settings, seeds, an observation."""
 
 import ast
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from sentinel_rl.agents.catalog import AGENTS
 from sentinel_rl.agents.options import require_known
+from sentinel_rl.agents.registry import agent_kind, options_of_kind
 from sentinel_rl.errors import UsageError
 
-# Options of the course of a run, beside those of the agent, with an example of their type.
-COURSE: dict[str, Any] = {
+# Options of the plan of a run, beside those of the agent, with an example of their type.
+PLAN: dict[str, Any] = {
     "learn_every": 100,
     "warmup": 100,
     "epsilon_start": 1.0,
@@ -36,7 +35,7 @@ def parse_settings(settings: Sequence[str], agent: str = "sentinel") -> dict[str
         name, sign, text = setting.partition("=")
         if not sign:
             raise UsageError(f"--set {setting}: write it as name=value, for example --set batch=64")
-        require_known([name.strip()], (*AGENTS[agent].options, *COURSE))
+        require_known([name.strip()], (*agent_kind(agent).options, *PLAN))
         chosen[name.strip()] = _checked(agent, name.strip(), _value(text.strip()))
     return chosen
 
@@ -79,8 +78,7 @@ def _value(text: str) -> Any:
 
 def _checked(agent: str, name: str, value: Any) -> Any:
     """Compare with the kind of the option's default: a text in place of a number is a slip."""
-    fields = {field.name: field.default for field in dataclasses.fields(AGENTS[agent].agent)}
-    example = fields.get(name, COURSE.get(name))
+    example = PLAN.get(name, options_of_kind(agent).get(name))
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name == "learn_every" and value == "triangular":
         return value

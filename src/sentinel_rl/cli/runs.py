@@ -1,29 +1,19 @@
-"""A run on disk, for the commands that look at it: its configuration, its agents, its training."""
+"""A run on disk, for the commands that look at it: what was asked for, its agents, its training."""
 
 import dataclasses
-import warnings
 from pathlib import Path
 from typing import Any
 
-from sentinel_rl.api.classes import LEARNERS, Learner, load_agent
-from sentinel_rl.envs.spec import Env
-from sentinel_rl.errors import SentinelWarning, UsageError
+from sentinel_rl.agents.registry import make_agent
+from sentinel_rl.api import Learner, load_agent
+from sentinel_rl.envs.handle import resolve_env
+from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.configuration import restored
 from sentinel_rl.storage.run_folder import status
+from sentinel_rl.training import legacy
 from sentinel_rl.training.loop import Training
-from sentinel_rl.training.schedule import Plan, make_plan
-
-# What `sentinel train`, `eval` and `frontier` write beside what every run folder has.
-ARTIFACTS = (
-    "checkpoints/seed_*",
-    "seed_*.monitor.csv",
-    "policy_seed_*.zip",
-    "eval.json",
-    "eval.csv",
-    "eval_*",
-    "frontier.*",
-    "assess.*",
-)
+from sentinel_rl.training.policy import policy_file
+from sentinel_rl.training.schedule import PLAN_OPTIONS, make_plan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,27 +22,32 @@ class Run:
 
     Args:
         path: the folder.
-        configuration: environment, steps, seeds and options, as they were saved.
+        request: environment, agent, steps, seeds and options, as they were asked for.
+        points: of its learning curves.
+        gamma: discount of its returns; the task's own when None.
         failed: the seeds whose runs failed, known once the others are finished.
     """
 
     path: Path
-    configuration: dict[str, Any]
+    request: dict[str, Any]
+    points: int = 200
+    gamma: float | None = None
     failed: frozenset[int] = frozenset()
+
+    @property
+    def env(self) -> str:
+        """The name of the environment."""
+        return str(self.request["env"])
 
     @property
     def seeds(self) -> list[int]:
         """The seeds whose runs did not fail, in order."""
-        return [seed for seed in self.configuration["seeds"] if seed not in self.failed]
+        return [seed for seed in self.request["seeds"] if seed not in self.failed]
 
     @property
     def kind(self) -> str:
-        """The kind of the agents; the first runs had only one."""
-        return str(self.configuration.get("agent", "sentinel"))
-
-    def policy_file(self, seed: int) -> Path:
-        """Where the policy of a seed is."""
-        return policy_file(self.path, seed)
+        """The name of the agent."""
+        return str(self.request["agent"])
 
     def policies(self, env: str | None = None) -> list[Learner]:
         """The trained agents, one per seed, in their environment or another one of its sizes.
@@ -60,59 +55,41 @@ class Run:
         Raises:
             UsageError: when the run is not finished.
         """
-        missing = [seed for seed in self.seeds if not self.policy_file(seed).exists()]
+        missing = [seed for seed in self.seeds if not policy_file(self.path, seed).exists()]
         if missing:
             raise UsageError(
                 f"{self.path} has no policy of seed {', '.join(map(str, missing))}: "
                 f"the run is not finished, give its `sentinel train` command again"
             )
-        return [load_agent(self.policy_file(seed), env=env or self.configuration["env"]) for seed in self.seeds]
+        return [load_agent(policy_file(self.path, seed), env=env or self.env) for seed in self.seeds]
 
+    def training(self) -> Training:
+        """The compiled training of the run, at its beginning.
 
-def policy_file(folder: Path, seed: int) -> Path:
-    """Where the policy of a seed is written."""
-    return folder / f"policy_seed_{seed}.zip"
+        Raises:
+            UsageError: for an environment that is stepped from Python.
+        """
+        handle, options = resolve_env(self.env), restored(self.request["options"])
+        if not handle.is_jax:
+            raise UsageError(f"{self.env} has no JAX form, which this needs")
+        own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
+        agent, seeds = make_agent(self.kind, handle, **own), self.request["seeds"]
+        plan = make_plan(self.request["steps"], agent.warmup, options)
+        return Training([agent] * len(seeds), handle.env, plan, seeds, self.points, self.gamma)
 
 
 def read_run(path: Path) -> Run:
-    """Open a run to look at it.
+    """Open a run to look at it, one of version 0.1 with the defaults of that version.
 
     Raises:
         UsageError: when there is none.
     """
     found = status(path)
-    if found.configuration is None or "env" not in found.configuration:
+    configuration, about = found.configuration, found.about
+    if configuration is not None and legacy.is_legacy(configuration):
+        about = legacy.request(configuration)
+    if configuration is None or about is None or "env" not in about:
         raise UsageError(f"{path} holds no training run: give the folder that `sentinel train --out` was given")
     lines = (found.result or {}).get("seeds", [])
-    return Run(path, found.configuration, frozenset(line["seed"] for line in lines if "failed" in line))
-
-
-def make_agent(configuration: dict[str, Any]) -> Learner:
-    """The untrained agent of a configuration, with its first seed."""
-    options = restored(configuration["options"])
-    kind = LEARNERS[configuration.get("agent", "sentinel")]
-    return kind("MlpPolicy", configuration["env"], seed=configuration["seeds"][0], **options)
-
-
-def plan_of(agent: Learner, configuration: dict[str, Any]) -> Plan:
-    """The course of a configuration."""
-    return make_plan(configuration["steps"], agent.agent.samples, agent.options)
-
-
-def make_training(agent: Learner, configuration: dict[str, Any]) -> Training:
-    """The compiled training of a configuration, at its beginning."""
-    env, seeds, plan = jax_env(agent), configuration["seeds"], plan_of(agent, configuration)
-    if env is None:
-        raise UsageError(f"{configuration['env']} has no JAX form, which this needs")
-    if plan.learn_times.size == 0:
-        warnings.warn(
-            f"0 updates would be made in {plan.steps} steps: train longer than the warm-up of {plan.warmup}",
-            SentinelWarning,
-            stacklevel=2,
-        )
-    return Training([agent.agent] * len(seeds), env, plan, seeds)
-
-
-def jax_env(agent: Learner) -> Env | None:
-    """The environment of an agent where it is compiled with it, None where it is stepped from Python."""
-    return None if agent.place.stepped_from_python else agent.place.env
+    failed = frozenset(line["seed"] for line in lines if "failed" in line)
+    return Run(path, about, configuration.get("points", 200), configuration.get("gamma"), failed)

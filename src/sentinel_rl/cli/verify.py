@@ -1,16 +1,15 @@
-"""``sentinel verify``: make a stretch of a run again, and compare every bit with what was saved."""
+"""``sentinel verify``: train a part of a run again, and compare every bit with what was saved."""
 
 from pathlib import Path
 from typing import Any
 
-from sentinel_rl.cli.runs import make_agent, make_training, read_run
+from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import progress_bar, results
 from sentinel_rl.errors import IncompatibleError, UsageError
-from sentinel_rl.replay import filled_part
 from sentinel_rl.storage.arrays import describe, to_host
 from sentinel_rl.storage.checkpoint import load, saved
 from sentinel_rl.storage.run_folder import CHECKPOINTS
-from sentinel_rl.training.loop import load_into
+from sentinel_rl.training.checkpoints import Keeper, fit_checkpoint
 from sentinel_rl.training.population import use_all_cores
 
 
@@ -25,11 +24,11 @@ def run(path: Path) -> None:
     places = list({place.step: place for place in saved(path / CHECKPOINTS)}.values())
     if not places:
         raise UsageError(f"{path} has no checkpoint yet: there is nothing to verify")
-    training = make_training(make_agent(run.configuration), run.configuration)
-    newest = places[-1]
-    wanted, _ = load(newest.folder, training.form(), {"seeds": training.seeds}, filled_part)
+    training = run.training()
+    keeper, newest = Keeper(training, path / CHECKPOINTS, monitors=path), places[-1]
+    wanted, _ = load(newest.folder, training.form(), keeper.about, fit_checkpoint)
     if len(places) > 1:
-        load_into(training, places[-2].folder)
+        keeper.resume_from(places[-2].step)
     begin = training.t
     with progress_bar("training again") as report:
         for progress in training.chunks(end=newest.step):

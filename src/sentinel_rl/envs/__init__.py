@@ -1,4 +1,4 @@
-"""Worlds in JAX, and their Gymnasium faces.
+"""Environments in JAX, and their Gymnasium faces.
 
 Importing this package tells Gymnasium the names ``sentinel/...``.
 """
@@ -6,21 +6,29 @@ Importing this package tells Gymnasium the names ``sentinel/...``.
 from sentinel_rl.envs.cartpole import CartPole, CartPoleState
 from sentinel_rl.envs.gym import GymEnv
 from sentinel_rl.envs.gym_vector import GymVectorEnv
-from sentinel_rl.envs.registry import make_env, register
-from sentinel_rl.envs.spec import Drawable, Env, EnvSpec, TimeStep
+from sentinel_rl.envs.handle import EnvHandle, resolve_env
+from sentinel_rl.envs.highway import Highway
+from sentinel_rl.envs.registry import env_names, make_env, register, register_env
+from sentinel_rl.envs.spec import Diagnosed, Drawable, Env, EnvSpec, TimeStep
 from sentinel_rl.envs.toy import Toy
 
 __all__ = [
     "CartPole",
     "CartPoleState",
+    "Diagnosed",
     "Drawable",
     "Env",
+    "EnvHandle",
     "EnvSpec",
     "GymEnv",
     "GymVectorEnv",
+    "Highway",
     "TimeStep",
     "Toy",
+    "env_names",
     "make_env",
+    "register_env",
+    "resolve_env",
 ]
 
 register()

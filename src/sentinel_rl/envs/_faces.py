@@ -10,7 +10,7 @@ from gymnasium.error import InvalidAction, UnsupportedMode
 from jaxtyping import Array, Float, UInt32
 from numpy.typing import NDArray
 
-from sentinel_rl.envs.registry import make_env
+from sentinel_rl.envs.registry import make_jax_env
 from sentinel_rl.envs.spec import Drawable, Env, EnvSpec, TimeStep
 
 Observation = NDArray[np.float32]
@@ -19,7 +19,7 @@ Observation = NDArray[np.float32]
 def resolve(env: Env | str, settings: dict[str, Any]) -> Env:
     """Take an environment as it is, or make it from its name and settings."""
     if isinstance(env, str):
-        made = make_env(env, **settings)
+        made = make_jax_env(env, **settings)
         if made is None:
             raise ValueError(f"{env!r} is not a JAX environment: use gymnasium.make({env!r})")
         return made

@@ -39,8 +39,8 @@ _HIGHWAY = Original(
 ORIGINALS: Mapping[str, Original] = {"highway-v0": _HIGHWAY, "highway-env": _HIGHWAY}
 
 
-def make_original(name: str) -> "gymnasium.Env[Any, Any]":
-    """Make an original with the settings of its twin.
+def make_original(name: str, **settings: Any) -> "gymnasium.Env[Any, Any]":
+    """Make an original with the settings of its twin, and others on top.
 
     Raises:
         ValueError: when its package is not installed.
@@ -53,4 +53,4 @@ def make_original(name: str) -> "gymnasium.Env[Any, Any]":
             f"{name} is made by the package {original.package.replace('_', '-')}, which is not installed: "
             f"pip install 'sentinel-rl[{original.extra}]'. Its twin {original.twin.name} needs nothing"
         ) from None
-    return gymnasium.make(original.name, **original.settings)
+    return gymnasium.make(original.name, **{**original.settings, **settings})

@@ -19,6 +19,8 @@ class EnvSpec(eqx.Module):
         max_steps: time limit of an episode, where there is one.
         obs_low: smallest value of each entry of the observation; unbounded when None.
         obs_high: largest value of each entry of the observation; unbounded when None.
+        action_names: what users call the actions; their numbers when None.
+        gamma: the discount by which evaluations of the task judge a policy, whatever an agent learns with.
     """
 
     name: str = eqx.field(static=True)
@@ -28,6 +30,12 @@ class EnvSpec(eqx.Module):
     max_steps: int | None = eqx.field(static=True, default=None)
     obs_low: tuple[float, ...] | None = eqx.field(static=True, default=None)
     obs_high: tuple[float, ...] | None = eqx.field(static=True, default=None)
+    action_names: tuple[str, ...] | None = eqx.field(static=True, default=None)
+    gamma: float = eqx.field(static=True, default=0.99)
+
+    def __check_init__(self) -> None:
+        if self.action_names is not None and len(self.action_names) != self.num_actions:
+            raise ValueError(f"{self.name} has {self.num_actions} actions, but the action_names {self.action_names}")
 
 
 class TimeStep(NamedTuple):
@@ -58,6 +66,15 @@ class Env(Protocol):
 
     def step(self, state: Any, action: Int[Array, ""], key: jax.Array) -> tuple[Any, TimeStep]:
         """Advance by one decision."""
+        ...
+
+
+@runtime_checkable
+class Diagnosed(Protocol):
+    """What an environment adds whose states tell more of a policy than its rewards."""
+
+    def diagnostics(self, state: Any) -> dict[str, Float[Array, "..."]]:
+        """Numbers about the state after a decision, by name; evaluations report their means over the decisions."""
         ...
 
 

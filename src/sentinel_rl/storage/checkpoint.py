@@ -22,8 +22,9 @@ from sentinel_rl.storage.manifest import Manifest, from_text, make_manifest, oth
 
 STATE, MANIFEST = "state.npz", "manifest.json"
 
-# Cuts a tree to what its checkpoint at a step holds, for example to the filled part of a replay.
-Trim = Callable[[Any, int], Any]
+# The form of a saved tree, from the form of the tree in memory and what the checkpoint says of itself: for example
+# replays that were cut to their filled part.
+Fit = Callable[[Any, Manifest], Any]
 
 
 def save(parent: Path, step: int, tree: Any, about: Mapping[str, Any] | None = None, keep: int = 2) -> Path:
@@ -62,7 +63,7 @@ def save(parent: Path, step: int, tree: Any, about: Mapping[str, Any] | None = N
 
 
 def load(
-    folder: Path, like: Any, expect: Mapping[str, Any] | None = None, trim: Trim | None = None
+    folder: Path, like: Any, expect: Mapping[str, Any] | None = None, fit: Fit | None = None
 ) -> tuple[Any, Manifest]:
     """Load a checkpoint, after comparing it with what is asked for.
 
@@ -70,7 +71,7 @@ def load(
         folder: of the checkpoint.
         like: a tree of the same form, of arrays or ``jax.ShapeDtypeStruct`` (see ``jax.eval_shape``).
         expect: entries that `about` must have had when it was saved, for example configuration and seed list.
-        trim: how the tree was cut before it was saved; `like` is then the uncut one.
+        fit: gives the form of what was saved, where that is less than `like`.
 
     Returns:
         the tree, its JAX arrays on the devices of `like`, and the manifest. Other versions of JAX or another
@@ -81,9 +82,9 @@ def load(
         CorruptError: when it is damaged or incomplete.
     """
     manifest = read_manifest(folder)
-    if trim is not None:
+    if fit is not None:
         with jax.enable_x64(True):  # shapes only, and no type is narrowed
-            like = jax.eval_shape(lambda tree: trim(tree, manifest.step or 0), like)
+            like = jax.eval_shape(lambda tree: fit(tree, manifest), like)
     require_fit(manifest, describe(like), expect, str(folder))
     with reading(folder / STATE) as file:
         arrays = read_arrays(file, manifest.leaves, str(folder / STATE))
@@ -98,7 +99,7 @@ def load(
 
 
 def latest(
-    parent: Path, like: Any, expect: Mapping[str, Any] | None = None, trim: Trim | None = None
+    parent: Path, like: Any, expect: Mapping[str, Any] | None = None, fit: Fit | None = None
 ) -> tuple[Any, Manifest] | None:
     """Load the newest checkpoint that is undamaged, with a warning for every newer one that is not.
 
@@ -114,7 +115,7 @@ def latest(
     # Looked up anew each time: a run that goes on may have replaced what was there.
     while untried := [place.folder for place in saved(parent) if place.folder not in problems]:
         try:
-            found = load(untried[-1], like, expect, trim)
+            found = load(untried[-1], like, expect, fit)
         except CorruptError as error:
             problems[untried[-1]] = error
             continue

@@ -1,15 +1,21 @@
 """Configurations as JSON: one text per configuration, its hash, and how two of them differ."""
 
+import dataclasses
 import hashlib
+import inspect
 import json
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import PurePath
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sentinel_rl.errors import UsageError
 
 ABSENT = "absent"
+# Arrays of up to this many numbers are listed in an identity; of larger ones there is a hash.
+_LISTED = 64
 
 
 class Difference(NamedTuple):
@@ -57,6 +63,60 @@ def restored(content: Any) -> Any:
     if isinstance(content, (list, tuple)):
         return tuple(restored(value) for value in content)
     return float(content) if content in ("inf", "-inf") else content
+
+
+def identity(value: Any, where: str = "value") -> Any:
+    """What names an object in a file: its class, all its fields, and its ``version`` where it has one.
+
+    A class of this library is named without its module, which may move. Small arrays are listed, large ones hashed.
+
+    Raises:
+        UsageError: for an object that cannot be named, with its place and what to do.
+
+    >>> from fractions import Fraction
+    >>> identity({"hidden": (32, 32), "gamma": 0.99})
+    {'hidden': [32, 32], 'gamma': 0.99}
+    >>> identity(Fraction(1, 2), "agent.alpha")
+    Traceback (most recent call last):
+    sentinel_rl.errors.UsageError: agent.alpha is of type Fraction, which cannot be named in a file: ...
+    """
+    if value is None or isinstance(value, (bool, int, float, str, PurePath)):
+        return plain(value, where)
+    if isinstance(value, Mapping):
+        return {str(key): identity(item, f"{where}.{key}") for key, item in value.items()}
+    if isinstance(value, (list, tuple, range)):
+        return [identity(item, f"{where}[{index}]") for index, item in enumerate(value)]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = [field.name for field in dataclasses.fields(value)]
+        described = {name: identity(getattr(value, name), f"{where}.{name}") for name in fields}
+        version = getattr(value, "version", None)
+        named = {} if "version" in fields or not isinstance(version, (int, str)) else {"version": version}
+        return {"class": class_name(type(value), where), **named, **described}
+    if isinstance(value, type) or inspect.isroutine(value):
+        return {"function": class_name(value, where)}
+    if hasattr(value, "dtype") and hasattr(value, "tolist"):
+        if value.size <= _LISTED:
+            return plain(value.tolist(), where)
+        content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
+        return {"array": f"{value.dtype}{list(value.shape)}", "sha256": content}
+    raise UsageError(
+        f"{where} is of type {type(value).__name__}, which cannot be named in a file: use numbers, texts, arrays, "
+        "dataclasses or equinox modules, or give no folder"
+    )
+
+
+def class_name(named: Any, where: str) -> str:
+    """The name of a class or function by which its objects are known.
+
+    Raises:
+        UsageError: for one that is defined inside a function, and so has no name of its own.
+    """
+    module, name = named.__module__, named.__qualname__
+    if "<" in name:
+        raise UsageError(
+            f"{where} is {name!r}, which cannot be named in a file: define it at the top of a module, or give no folder"
+        )
+    return f"{module.partition('.')[0] if module.startswith('sentinel_rl.') else module}.{name}"
 
 
 def canonical(value: Any) -> str:

@@ -8,7 +8,7 @@ import contextlib
 import dataclasses
 import json
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,6 +21,9 @@ from sentinel_rl.storage.lock import Holder, hold, read_holder
 CONFIG, FINISHED, CHECKPOINTS, LOCK = "config.json", "finished.json", "checkpoints", "lock"
 FORMAT = "sentinel-rl run"
 
+# Turns a saved configuration into one of this version.
+Upgrade = Callable[[dict[str, Any]], Mapping[str, Any]]
+
 State = Literal["empty", "unfinished", "finished", "foreign"]
 
 
@@ -31,6 +34,7 @@ class Status:
     Args:
         state: ``empty`` (or not there), ``unfinished``, ``finished``, or ``foreign`` (files of something else).
         configuration: of the run, if there is one.
+        about: what was noted beside it, for example the options as they were typed.
         step: of its newest checkpoint.
         holder: the process that the lock names, dead or alive.
         result: what the run said when it finished.
@@ -38,6 +42,7 @@ class Status:
 
     state: State
     configuration: dict[str, Any] | None = None
+    about: dict[str, Any] | None = None
     step: int | None = None
     holder: Holder | None = None
     result: dict[str, Any] | None = None
@@ -55,11 +60,13 @@ class RunFolder:
     Args:
         path: the folder.
         configuration: as it is saved.
+        about: what is noted beside it.
         resumed: whether the run began before; there may still be no checkpoint yet.
     """
 
     path: Path
     configuration: dict[str, Any]
+    about: dict[str, Any]
     resumed: bool
 
     @property
@@ -75,7 +82,7 @@ class RunFolder:
 def status(path: Path | str) -> Status:
     """Look at a folder, without touching it."""
     path = Path(path)
-    configuration = _read_configuration(path)
+    configuration, about = _read_configuration(path)
     if configuration is None:
         return Status("foreign" if _has_files(path) else "empty", holder=read_holder(path / LOCK))
     places = saved(path / CHECKPOINTS)
@@ -83,6 +90,7 @@ def status(path: Path | str) -> Status:
     return Status(
         state="unfinished" if result is None else "finished",
         configuration=configuration,
+        about=about,
         step=places[-1].step if places else None,
         holder=read_holder(path / LOCK),
         result=result,
@@ -91,15 +99,23 @@ def status(path: Path | str) -> Status:
 
 @contextlib.contextmanager
 def open_run(
-    path: Path | str, configuration: Mapping[str, Any], overwrite: bool = False, artifacts: Sequence[str] = ()
+    path: Path | str,
+    configuration: Mapping[str, Any],
+    overwrite: bool = False,
+    artifacts: Sequence[str] = (),
+    about: Mapping[str, Any] | None = None,
+    upgrade: Upgrade = lambda configuration: configuration,
 ) -> Iterator[RunFolder]:
     """Begin or resume a run in a folder, and keep other processes out of it during the block.
 
     Args:
         path: the folder; it is made if need be.
-        configuration: all that makes the run what it is (JSON values), the seed list included.
+        configuration: all that makes the run what it is (JSON values), the seed list included: a folder of another
+            one is refused.
         overwrite: begin anew where a run is, finished or not. Only what runs write is removed.
         artifacts: patterns of the other files that the run writes (``"monitor*.csv"``), to be removed with it.
+        about: what shall be noted beside the configuration, without being compared.
+        upgrade: turns a configuration that an earlier version saved into one of this version.
 
     Raises:
         UsageError: when the folder holds something else, another configuration (with a table of the differences) or a
@@ -107,10 +123,10 @@ def open_run(
         StorageError: when it cannot be written to.
     """
     path, asked = Path(path), plain(configuration, "configuration")
-    _require_fit(path, asked, overwrite)  # before anything is written
+    _require_fit(path, asked, overwrite, upgrade)  # before anything is written
     make_folder(path)
     with hold(path / LOCK):
-        _require_fit(path, asked, overwrite)
+        _require_fit(path, asked, overwrite, upgrade)
         with storage_errors(f"cannot clear {path}"):
             for folder in (path, path / CHECKPOINTS):
                 sweep(folder)
@@ -118,12 +134,13 @@ def open_run(
                 _clear(path, artifacts)
         resumed = (path / CONFIG).exists() and not overwrite
         if not resumed:
-            content = {"format": FORMAT, "hash": digest(asked), "configuration": asked}
+            noted = plain(about or {}, "about")
+            content = {"format": FORMAT, "hash": digest(asked), "configuration": asked, "about": noted}
             write_file(path / CONFIG, json.dumps(content, indent=1) + "\n")
-        yield RunFolder(path, asked, resumed)
+        yield RunFolder(path, asked, plain(about or {}, "about"), resumed)
 
 
-def _require_fit(path: Path, asked: dict[str, Any], overwrite: bool) -> None:
+def _require_fit(path: Path, asked: dict[str, Any], overwrite: bool, upgrade: Upgrade) -> None:
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is a file, expected a folder: give another one")
     found = status(path)
@@ -133,7 +150,8 @@ def _require_fit(path: Path, asked: dict[str, Any], overwrite: bool) -> None:
         )
     if overwrite or found.state == "empty":
         return
-    if rows := differences(found.configuration, asked):
+    saved_configuration = plain(upgrade(found.configuration or {}))
+    if rows := differences(saved_configuration, asked):
         raise UsageError(
             f"{path} holds a run of another configuration:\n{table(rows)}\n"
             "Give another folder, ask for the saved configuration to resume it, or overwrite it"
@@ -157,13 +175,15 @@ def _has_files(path: Path) -> bool:
     return any(name != LOCK and not name.endswith(ENDING) for name in names)
 
 
-def _read_configuration(path: Path) -> dict[str, Any] | None:
-    """The configuration of a run, unless the file is not ours, damaged or edited."""
+def _read_configuration(path: Path) -> tuple[dict[str, Any] | None, dict[str, Any] | None]:
+    """The configuration of a run and what is noted beside it, unless the file is not ours, damaged or edited."""
     content = _read_object(path / CONFIG) or {}
-    configuration = content.get("configuration")
+    configuration, about = content.get("configuration"), content.get("about")
     if content.get("format") != FORMAT or not isinstance(configuration, dict):
-        return None
-    return configuration if content.get("hash") == digest(configuration) else None
+        return None, None
+    if content.get("hash") != digest(configuration):
+        return None, None
+    return configuration, about if isinstance(about, dict) else None
 
 
 def _read_object(path: Path) -> dict[str, Any] | None:

@@ -4,8 +4,8 @@ from sentinel_rl.study.cell import Cell
 from sentinel_rl.study.grid import run_grid
 from sentinel_rl.study.record import Record
 from sentinel_rl.study.run import run_cell
-from sentinel_rl.study.statistics import compare, summarise, tail_metrics
+from sentinel_rl.study.statistics import compare, summarise
 from sentinel_rl.study.store import Store
 from sentinel_rl.training.population_evaluation import Evaluation
 
-__all__ = ["Cell", "Evaluation", "Record", "Store", "compare", "run_cell", "run_grid", "summarise", "tail_metrics"]
+__all__ = ["Cell", "Evaluation", "Record", "Store", "compare", "run_cell", "run_grid", "summarise"]

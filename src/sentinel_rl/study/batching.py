@@ -1,4 +1,9 @@
-"""Cells that are computed in each other's company: on an accelerator one compiled program trains them all."""
+"""Cells that are computed in one batch: on an accelerator one compiled program trains them all.
+
+On an accelerator a program of the highway takes about a minute to compile, most of it on one core of the host. Programs
+are compiled side by side and beside the training, before they are needed; what was compiled in advance is found again
+in JAX's compilation cache when it is called.
+"""
 
 import warnings
 from collections.abc import Iterable, Sequence
@@ -7,28 +12,29 @@ from typing import Any
 
 import jax
 
+from sentinel_rl.agents.agent import Agent
+from sentinel_rl.agents.random import RandomAgent
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import SentinelError, SentinelWarning
 from sentinel_rl.study.cell import Cell
-from sentinel_rl.training.looks import lower_looks
 from sentinel_rl.training.loop import cuts
 from sentinel_rl.training.population import Fleet
-from sentinel_rl.training.population_evaluation import lower_frozen
+from sentinel_rl.training.population_evaluation import lower_evaluation
+from sentinel_rl.training.reports import lower_reports
 from sentinel_rl.training.schedule import Plan
 
-# An agent that learns nothing: whatever the plan, it does the same.
-IDLE = "random"
+_WORKERS = 8
 
 
-def companies(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """Put cells together that share an environment, a plan, evaluations and a discount.
+def batches(cells: Sequence[Cell]) -> list[list[Cell]]:
+    """Put cells together that share an environment, a plan and evaluations.
 
     On a CPU a run fills a core, and every cell stays alone. So does a cell whose options cannot be: it will fail for
     itself.
 
     Example:
         >>> cells = [Cell("random", "CartPole-v0", 10, (0,)), Cell("random", "CartPole-v0", 10, (1,))]
-        >>> [len(company) for company in companies(cells)] == ([1, 1] if jax.default_backend() == "cpu" else [2])
+        >>> [len(batch) for batch in batches(cells)] == ([1, 1] if jax.default_backend() == "cpu" else [2])
         True
     """
     if jax.default_backend() == "cpu":
@@ -37,29 +43,43 @@ def companies(cells: Sequence[Cell]) -> list[list[Cell]]:
 
 
 def grouped(cells: Sequence[Cell]) -> list[list[Cell]]:
-    """The companies of cells, whatever the device."""
+    """The batches of cells, whatever the device."""
     found: dict[Any, list[Cell]] = {}
     plans: dict[Any, Plan] = {}
+    made = [(cell, _made(cell)) for cell in cells]
     # Those that learn first: they set the plan for those that do not.
-    for cell in sorted(cells, key=lambda cell: cell.agent == IDLE):
-        try:
-            env = cell.make_env()
-            agent: Any = cell.make_agent(env)
-            world = env, cell.steps, cell.points, str(cell.evaluations), float(agent.gamma)
-            plan = cell.make_plan(agent)
-        except SentinelError:
+    for cell, agent_and_env in sorted(made, key=lambda pair: pair[1] is not None and _is_idle(pair[1][0])):
+        if agent_and_env is None:
             found[cell.id] = [cell]
             continue
-        if cell.agent == IDLE:
+        agent, env = agent_and_env
+        world, plan = (env, cell.steps, cell.points, str(cell.evaluations)), cell.make_plan(agent)
+        if _is_idle(agent):
             plan = plans.get(world, plan)
         plans.setdefault(world, plan)
         found.setdefault((world, plan), []).append(cell)
     return list(found.values())
 
 
-def plan_of(cells: Sequence[Cell], agents: Sequence[Any]) -> Plan:
-    """The course of a company: that of its cells which learn, if there are any."""
-    learning = [pair for pair in zip(cells, agents, strict=True) if pair[0].agent != IDLE]
+def _made(cell: Cell) -> tuple[Agent, Env] | None:
+    """The agent and environment of a cell, None where they cannot be made."""
+    try:
+        env = cell.make_env()
+        agent = cell.make_agent(env)
+        cell.make_plan(agent)
+    except SentinelError:
+        return None
+    return agent, env
+
+
+def _is_idle(agent: Any) -> bool:
+    """Whether an agent learns nothing: whatever the plan, it does the same."""
+    return isinstance(agent, RandomAgent)
+
+
+def plan_of(cells: Sequence[Cell], agents: Sequence[Agent]) -> Plan:
+    """The plan of a batch: that of its cells which learn, if there are any."""
+    learning = [pair for pair in zip(cells, agents, strict=True) if not _is_idle(pair[1])]
     cell, agent = learning[0] if learning else (cells[0], agents[0])
     plan = cell.make_plan(agent)
     if plan.learn_times.size == 0 and learning:
@@ -68,10 +88,7 @@ def plan_of(cells: Sequence[Cell], agents: Sequence[Any]) -> Plan:
     return plan
 
 
-_WORKERS = 8
-
-
-class Ahead:
+class Precompiler:
     """Compiles in threads of its own: XLA lets Python go on meanwhile."""
 
     def __init__(self) -> None:
@@ -91,27 +108,27 @@ class Ahead:
             program.result()
 
     def close(self) -> None:
-        """Begin nothing more; what is under way ends by itself."""
+        """Begin nothing more; what is being compiled ends by itself."""
         self._pool.shutdown(wait=False, cancel_futures=True)
 
 
-def compile_ahead(cells: Sequence[Cell], agents: Sequence[Any], env: Env, plan: Plan, target: int) -> Ahead:
-    """Begin to compile what the training of a company, its looks and its evaluations will call.
+def precompile(cells: Sequence[Cell], agents: Sequence[Agent], env: Env, plan: Plan, target: int) -> Precompiler:
+    """Begin to compile what the training of a batch, its reports and its evaluations will call.
 
     Nothing is done on a CPU, which has better things to do, and without a cache, where all would be compiled twice.
     """
-    ahead, fleet = Ahead(), Fleet(env, plan)
+    compiler, fleet = Precompiler(), Fleet(env, plan)
     if not _worthwhile(fleet):
-        return ahead
+        return compiler
     outlines = [fleet.outline([agent] * len(cell.seeds), cell.seeds) for cell, agent in zip(cells, agents, strict=True)]
     groups = [group for outline in outlines for group in outline]
-    ahead.begin("training", fleet.lower(groups, *next(cuts(fleet, target=target))))
+    compiler.begin("training", fleet.lower(groups, *next(cuts(fleet, target=target))))
     trained = [(outline, cell.seeds) for outline, cell in zip(outlines, cells, strict=True)]
     for evaluation in cells[0].evaluations:
         world = cells[0].make_env(evaluation.env_settings)
-        ahead.begin("evaluating", lower_frozen(fleet, trained, world, evaluation, float(agents[0].gamma)))
-    ahead.begin("looking", lower_looks(groups, fleet.mesh))
-    return ahead
+        compiler.begin("evaluating", lower_evaluation(fleet, trained, world, evaluation, env.spec.gamma))
+    compiler.begin("reporting", lower_reports(groups, fleet.mesh))
+    return compiler
 
 
 def _worthwhile(fleet: Fleet) -> bool:

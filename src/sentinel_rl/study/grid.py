@@ -1,7 +1,7 @@
 """A grid of cells: what is missing is computed, whatever happened before, here or on other machines.
 
 Files are the truth, an engine is only a way to make them: a grid that was stopped, killed or spread over machines
-goes on with the cells that have no file.
+goes on with the cells that have no file, each from its newest checkpoint.
 """
 
 import importlib
@@ -11,13 +11,12 @@ from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 
 from sentinel_rl.errors import PartialFailure, Stopped, StorageError, UsageError
-from sentinel_rl.study.batching import companies
+from sentinel_rl.study.batching import batches
 from sentinel_rl.study.cell import Cell
 from sentinel_rl.study.progress import Meter, Report
 from sentinel_rl.study.record import Record
 from sentinel_rl.study.run import run_cells
 from sentinel_rl.study.store import Store
-from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.signals import Stopper, catch_signals
 
 # Computes cells and puts them into the store, in any order; returns why some could not be computed, by id.
@@ -105,17 +104,16 @@ def parse_shard(text: str) -> tuple[int, int]:
 def compute_here(
     cells: Sequence[Cell], store: Store, meter: Meter, stopper: Stopper, apart: bool = False
 ) -> Mapping[str, str]:
-    """The engine ``local``: all seeds of a cell at once, and on an accelerator all cells of a company."""
-    use_all_cores()
+    """The engine ``local``: all seeds of a cell at once, and on an accelerator all cells of a batch."""
     failed: dict[str, str] = {}
-    waiting, done = [[cell] for cell in cells] if apart else companies(cells), 0
+    waiting, done = [[cell] for cell in cells] if apart else batches(cells), 0
     while waiting:
-        company = waiting.pop(0)
+        batch = waiting.pop(0)
         if stopper.requested:
             raise Stopped(f"stopped after {done} of {len(cells)} cells: run the same again to go on")
-        todo = [cell for cell in company if cell not in store]  # another process may have been faster
+        todo = [cell for cell in batch if cell not in store]  # another process may have been faster
         try:
-            for record in run_cells(todo, partial(meter.step, todo), stopper) if todo else ():
+            for record in run_cells(todo, partial(meter.step, todo), stopper, store.checkpoints) if todo else ():
                 store.put(record)
         except (Stopped, StorageError):
             raise
@@ -125,8 +123,8 @@ def compute_here(
                 continue
             store.note_failure(todo[0], error)
             failed[todo[0].id] = f"{type(error).__name__}: {error}"
-        meter.finish(company)
-        done += len(company)
+        meter.finish(batch)
+        done += len(batch)
     return failed
 
 

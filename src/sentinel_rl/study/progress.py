@@ -17,7 +17,7 @@ class GridProgress:
         cell: the one that was last heard of.
         t: its steps so far.
         seconds_left: from the pace of this session; None before there is one.
-        company: cells that are computed with it in one call, itself included.
+        batch: cells that are computed with it in one call, itself included.
     """
 
     finished: int
@@ -25,7 +25,7 @@ class GridProgress:
     cell: Cell
     t: int
     seconds_left: float | None
-    company: int = 1
+    batch: int = 1
 
     def __str__(self) -> str:
         """One line for people.
@@ -35,8 +35,8 @@ class GridProgress:
         """
         left = "" if self.seconds_left is None else f", {duration(self.seconds_left)} left"
         number = min(self.finished + 1, self.cells)
-        if self.company > 1:
-            others = f"{self.cell.name} and {self.company - 1} more at once"
+        if self.batch > 1:
+            others = f"{self.cell.name} and {self.batch - 1} more at once"
             which = f"{self.finished} of {self.cells} cells done ({others})"
         else:
             which = f"cell {number} of {self.cells} ({self.cell.name})"
@@ -73,23 +73,23 @@ class Meter:
         self._left, self._done = float(sum(map(work, missing))), 0.0
         self._origin: tuple[float, float] | None = None  # when something was first told, and the work done then
 
-    def step(self, company: Sequence[Cell], t: int) -> None:
+    def step(self, batch: Sequence[Cell], t: int) -> None:
         """Cells that are computed at once have done `t` steps of each of their runs."""
-        self._tell(company, t, t * sum(len(cell.seeds) for cell in company))
+        self._tell(batch, t, t * sum(len(cell.seeds) for cell in batch))
 
-    def finish(self, company: Sequence[Cell]) -> None:
+    def finish(self, batch: Sequence[Cell]) -> None:
         """Cells that were computed at once have ended, with a result or without."""
-        self._finished += len(company)
-        self._done += sum(map(work, company))
-        self._tell(company, company[0].steps, 0)
+        self._finished += len(batch)
+        self._done += sum(map(work, batch))
+        self._tell(batch, batch[0].steps, 0)
 
-    def _tell(self, company: Sequence[Cell], t: int, under_way: float) -> None:
-        now, done = time.perf_counter(), self._done + under_way
+    def _tell(self, batch: Sequence[Cell], t: int, running: float) -> None:
+        now, done = time.perf_counter(), self._done + running
         if self._origin is None:  # what came before is compiling, which says nothing about the pace
             self._origin = now, done
         began, before = self._origin
         left = None if done <= before else max(self._left - done, 0.0) * (now - began) / (done - before)
-        self._report(GridProgress(self._finished, self._cells, company[0], t, left, len(company)))
+        self._report(GridProgress(self._finished, self._cells, batch[0], t, left, len(batch)))
 
 
 def work(cell: Cell) -> int:

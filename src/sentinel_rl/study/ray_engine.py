@@ -30,7 +30,7 @@ def compute(content: dict[str, Any], folder: str) -> str | None:
     cell, store = Cell.from_json(content), Store(folder)
     if store.get(cell) is None:  # a task that is started again may have been done
         try:
-            store.put(run_cell(cell))
+            store.put(run_cell(cell, checkpoints=store.checkpoints))
         except NumericalError as error:
             store.note_failure(cell, error)
             return str(error)

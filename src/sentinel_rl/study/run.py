@@ -3,119 +3,148 @@
 import time
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import Any
+from pathlib import Path
 
 import numpy as np
 
 from sentinel_rl.compilation import use_compilation_cache
 from sentinel_rl.errors import Stopped
-from sentinel_rl.study.batching import compile_ahead, plan_of
+from sentinel_rl.study.batching import plan_of, precompile
 from sentinel_rl.study.cell import Cell
 from sentinel_rl.study.provenance import Stopwatch, provenance
 from sentinel_rl.study.record import Record
-from sentinel_rl.training.curves import Curves
-from sentinel_rl.training.looks import Looks
-from sentinel_rl.training.loop import Training, chunks_together
-from sentinel_rl.training.population_evaluation import evaluate_frozen
+from sentinel_rl.training.checkpoints import Keeper
+from sentinel_rl.training.loop import Training
+from sentinel_rl.training.population import use_all_cores
+from sentinel_rl.training.population_evaluation import evaluate_population
+from sentinel_rl.training.session import Reporter, Session
 from sentinel_rl.training.signals import Stopper
+from sentinel_rl.training.sinks import Logger
 
-# How often a training is looked at, at least; every look interrupts an accelerator for a few milliseconds.
-_LOOKS = 40
+# How often a training returns to the host, at least; each time interrupts an accelerator for a few milliseconds.
+_RETURNS = 40
+# Seconds between two checkpoints of a cell: so much is lost at most when a process is killed.
+SAVE_SECONDS = 60.0
 
 # Told the steps of each run that are done.
 Report = Callable[[int], None]
 
 
-def run_cell(cell: Cell, report: Report = lambda t: None, stopper: Stopper | None = None) -> Record:
-    """One cell, see `run_cells`."""
-    return run_cells([cell], report, stopper)[0]
+def run_cell(
+    cell: Cell,
+    report: Report = lambda t: None,
+    stopper: Stopper | None = None,
+    checkpoints: Path | None = None,
+    save_seconds: float = SAVE_SECONDS,
+) -> Record:
+    """Compute one cell on all cores, see `run_cells`."""
+    return run_cells([cell], report, stopper, checkpoints, save_seconds)[0]
 
 
-def run_cells(cells: Sequence[Cell], report: Report = lambda t: None, stopper: Stopper | None = None) -> list[Record]:
-    """Train all seeds of cells at once, then examine their frozen policies.
+def run_cells(
+    cells: Sequence[Cell],
+    report: Report = lambda t: None,
+    stopper: Stopper | None = None,
+    checkpoints: Path | None = None,
+    save_seconds: float = SAVE_SECONDS,
+) -> list[Record]:
+    """Train all seeds of cells at once, then evaluate their frozen policies.
 
     Args:
-        cells: what to compute: one, or a company (see `sentinel_rl.study.batching`).
+        cells: what to compute: one, or a batch (see `sentinel_rl.study.batching`).
         report: called now and then.
         stopper: looked at between two chunks of steps, and between two evaluations.
+        checkpoints: folder in which every cell has one for its checkpoints; training goes on from there.
+        save_seconds: between two checkpoints.
 
     Raises:
-        Stopped: when a stop was requested; nothing is kept of the cells.
+        Stopped: when a stop was requested; with a folder for checkpoints the cells go on where they were.
         UsageError: for options that cannot be.
         NumericalError: when every run of a cell has failed; a run that fails alone is noted in the record.
     """
+    use_all_cores()
     use_compilation_cache()
     watch, began = Stopwatch(), time.perf_counter()
     with watch.measure("training"):
         env = cells[0].make_env()
-        agents: list[Any] = [cell.make_agent(env) for cell in cells]
-        gamma, plan = float(agents[0].gamma), plan_of(cells, agents)
-    between = max(1, -(-cells[0].steps // _LOOKS))
+        agents = [cell.make_agent(env) for cell in cells]
+        plan = plan_of(cells, agents)
+    target = max(1, -(-cells[0].steps // _RETURNS))
     with watch.measure("compiling"):
-        begun = compile_ahead(cells, agents, env, plan, between)
-    with closing(begun) as ahead:
+        begun = precompile(cells, agents, env, plan, target)
+    with closing(begun) as compiler:
         with watch.measure("training"):
             trainings = [
-                Training([agent] * len(cell.seeds), env, plan, cell.seeds, logged=False)
+                Training([agent] * len(cell.seeds), env, plan, cell.seeds, cell.points)
                 for cell, agent in zip(cells, agents, strict=True)
             ]
+            session = _session(cells, trainings, report, stopper, checkpoints, save_seconds, target)
         with watch.measure("compiling"):
-            ahead.wait("training")
-            ahead.wait("looking")
+            compiler.wait("training")
+            compiler.wait("reporting")
         with watch.measure("training"):
-            arrays = _train(cells, trainings, between, gamma, report, stopper)
+            session.run()
+            arrays = [_training_arrays(training) for training in trainings]
         with watch.measure("compiling"):
-            ahead.wait("evaluating")
+            compiler.wait("evaluating")
         with watch.measure("evaluating"):
             for number, evaluation in enumerate(cells[0].evaluations):
-                _stop_if_asked(stopper, cells)
+                if stopper is not None and stopper.requested:
+                    session.save_before_stop()
+                    raise Stopped(f"stopped before the evaluation {evaluation.name!r} of {cells[0].name}")
                 world = cells[0].make_env(evaluation.env_settings)
-                for own, told in zip(arrays, evaluate_frozen(trainings, world, evaluation, gamma), strict=True):
+                played = evaluate_population(trainings, world, evaluation, env.spec.gamma)
+                for own, told in zip(arrays, played, strict=True):
                     own |= {f"eval/{evaluation.name}/{name}": values for name, values in told.items()}
                     if number == 0 and "differs_additive" in told:
                         own |= {f"choices/{name}": told[f"differs_{name}"] for name in ("additive", "neutral")}
     seconds = watch.seconds | {"wall": time.perf_counter() - began}
-    company = [cell.name for cell in cells]
+    batch = [cell.name for cell in cells]
     records = []
     for cell, training, own in zip(cells, trainings, arrays, strict=True):
         failures = _failures(cell, training, own)
-        about = {"seconds": seconds, "company": company, "failures": failures, **provenance()}
+        about = {"seconds": seconds, "batch": batch, "failures": failures, **provenance()}
         records.append(Record(cell, _without(own, cell, failures), about))
     return records
 
 
-def _train(
+def _session(
     cells: Sequence[Cell],
     trainings: Sequence[Training],
-    between: int,
-    gamma: float,
     report: Report,
     stopper: Stopper | None,
-) -> list[dict[str, np.ndarray]]:
-    """Train to the end, with looks at least every `between` steps; returns the arrays of every cell's record."""
-    first = cells[0]
-    curves = [Curves(len(cell.seeds), cell.steps, cell.points, gamma) for cell in cells]
-    looks = [Looks(training.fleet, len(training.seeds)) for training in trainings]
-    for together in chunks_together(trainings, between):
-        for look, training, curve, progress in zip(looks, trainings, curves, together, strict=True):
-            look.add(progress.t, training.groups)
-            if progress.chunk is not None:
-                curve.extend(progress.chunk, progress.metrics)
-        t = together[0].t
-        report(t)
-        if t < first.steps:
-            _stop_if_asked(stopper, cells)
-    arrays = []
-    for look, curve in zip(looks, curves, strict=True):
-        times, told = look.curves()
-        arrays.append(curve.arrays() | {f"metric/{name}": curve.held(times, values) for name, values in told.items()})
-    return arrays
+    checkpoints: Path | None,
+    save_seconds: float,
+    target: int,
+) -> Session:
+    keepers = []
+    if checkpoints is not None:
+        places = zip(cells, trainings, strict=True)
+        keepers = [Keeper(each, checkpoints / cell.id, None, seconds=save_seconds) for cell, each in places]
+    return Session(
+        trainings,
+        stopper=stopper,
+        keepers=keepers,
+        reporters=[Reporter([Logger([], seed) for seed in training.seeds]) for training in trainings],
+        callbacks=[lambda progress: report(progress.t)],
+        target=target,
+    )
 
 
-def _stop_if_asked(stopper: Stopper | None, cells: Sequence[Cell]) -> None:
-    if stopper is not None and stopper.requested:
-        names = ", ".join(cell.name for cell in cells)
-        raise Stopped(f"stopped while {names} was under way: it is begun anew when the grid is resumed")
+def _training_arrays(training: Training) -> dict[str, np.ndarray]:
+    """The arrays of a record that training makes."""
+    curves, totals = training.history.curves(), training.history.totals()
+    return {
+        "steps": curves.pop("steps"),
+        "terminations": totals["terminations"],
+        "episodes": totals["episodes"],
+        "terminations_curve": curves.pop("terminations"),
+        "return_curve": curves.pop("return"),
+        "train_return_mean": totals["return"],
+        "train_discounted_mean": totals["discounted"],
+        "train_discounted_tail": totals["tail"],
+        **{f"metric/{name}": values for name, values in curves.items()},
+    }
 
 
 def _failures(cell: Cell, training: Training, arrays: dict[str, np.ndarray]) -> dict[str, str]:
@@ -131,7 +160,10 @@ def _failures(cell: Cell, training: Training, arrays: dict[str, np.ndarray]) -> 
 def _without(arrays: dict[str, np.ndarray], cell: Cell, failures: dict[str, str]) -> dict[str, np.ndarray]:
     """The arrays, with NaN for runs that have failed."""
     failed = [run for run, seed in enumerate(cell.seeds) if str(seed) in failures]
-    for name, values in arrays.items() if failed else ():
+    if not failed:
+        return arrays
+    floats = {name: np.asarray(values, float) if name != "steps" else values for name, values in arrays.items()}
+    for name, values in floats.items():
         if name != "steps":
             values[failed] = np.nan
-    return arrays
+    return floats

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import stats
 
 from sentinel_rl.errors import UsageError
-from sentinel_rl.training.tail import tail_mean
+from sentinel_rl.training.metrics import tail_mean
 
 Side = Literal["low", "high"]
 
@@ -180,28 +180,6 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     factors = np.arange(order.size, 0, -1)
     corrected[order] = np.minimum(np.maximum.accumulate(factors * p_values[order]), 1.0) if order.size else []
     return corrected
-
-
-def tail_metrics(discounted: np.ndarray, terminated: np.ndarray) -> dict[str, np.ndarray]:
-    """What the episodes of frozen policies tell of each run.
-
-    Args:
-        discounted: returns ``[S, E]``.
-        terminated: whether the episode ended by a fall, a crash or the like ``[S, E]``.
-
-    Returns:
-        ``mean``, ``cvar_05``, ``cvar_10``, ``cvar_25`` (means of the worst shares), ``worst`` and
-        ``terminations_per_1000``, each ``[S]``.
-    """
-    returns = np.asarray(discounted, np.float64)
-    return {
-        "mean": returns.mean(axis=1),
-        "cvar_05": tail_mean(returns, 0.05),
-        "cvar_10": tail_mean(returns, 0.10),
-        "cvar_25": tail_mean(returns, 0.25),
-        "worst": returns.min(axis=1),
-        "terminations_per_1000": 1_000 * np.asarray(terminated, np.float64).mean(axis=1),
-    }
 
 
 def _one_per_run(values: np.ndarray) -> np.ndarray:

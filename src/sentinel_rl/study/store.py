@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import shutil
 import time
 import traceback
 import warnings
@@ -53,6 +54,11 @@ class Store:
     def __init__(self, folder: str | Path):
         self.folder = Path(folder)
 
+    @property
+    def checkpoints(self) -> Path:
+        """Where the checkpoints of cells are that have no result yet, one folder each."""
+        return self.folder / "checkpoints"
+
     def path(self, cell: Cell) -> Path:
         """The file of a cell, there or not."""
         return self.folder / f"{cell.id}{_SUFFIX}"
@@ -63,10 +69,16 @@ class Store:
         Raises:
             StorageError: when it could not be written; what was there before is untouched.
         """
-        about = {"cell": record.cell.to_json(), "arrays": sorted(record.arrays), "record": dict(record.about)}
+        about = {
+            "id": record.cell.id,
+            "cell": record.cell.to_json(),
+            "arrays": sorted(record.arrays),
+            "record": dict(record.about),
+        }
         path = save_archive(self.path(record.cell), dict(record.arrays), about)
         with contextlib.suppress(OSError):
             self._failure(record.cell).unlink(missing_ok=True)
+        shutil.rmtree(self.checkpoints / record.cell.id, ignore_errors=True)
         return path
 
     def get(self, cell: Cell) -> Record | None:
@@ -164,6 +176,7 @@ def _cell_of(manifest: Manifest, path: Path) -> Cell:
         cell = Cell.from_json(manifest.about["cell"])
     except (KeyError, TypeError, ValueError) as error:
         raise CorruptError(f"{path} does not say which cell it is ({error})") from error
-    if cell.id != path.stem:
-        raise CorruptError(f"{path} holds the cell {cell.id}: files were swapped or renamed")
+    # Not the hash of the cell as it would be made today: defaults may have changed since. Version 0.1 noted none.
+    if (name := manifest.about.get("id", path.stem)) != path.stem:
+        raise CorruptError(f"{path} holds the cell {name}: files were swapped or renamed")
     return cell

@@ -1,1 +1,33 @@
-"""Runners: the same agents in a jitted scan over JAX environments, or in a host loop over any Gymnasium one."""
+"""Training and evaluation: the same agents compiled with a JAX environment, or in a loop over any Gymnasium one."""
+
+from sentinel_rl.training.evaluation import evaluate
+from sentinel_rl.training.loop import Best, Progress
+from sentinel_rl.training.metrics import Episodes, Metric, measure, metric_names, register_metric
+from sentinel_rl.training.population import use_all_cores
+from sentinel_rl.training.population_evaluation import Evaluation
+from sentinel_rl.training.result import Result
+from sentinel_rl.training.schedule import Every, Plan, Triangular
+from sentinel_rl.training.sinks import ConsoleSink, CSVSink, Sink, TensorBoardSink
+from sentinel_rl.training.trainer import train
+
+__all__ = [
+    "Best",
+    "CSVSink",
+    "ConsoleSink",
+    "Episodes",
+    "Evaluation",
+    "Every",
+    "Metric",
+    "Plan",
+    "Progress",
+    "Result",
+    "Sink",
+    "TensorBoardSink",
+    "Triangular",
+    "evaluate",
+    "measure",
+    "metric_names",
+    "register_metric",
+    "train",
+    "use_all_cores",
+]

@@ -9,8 +9,9 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from jaxtyping import Bool, Float, Int
 
+from sentinel_rl.envs.handle import EnvHandle, spec_of
 from sentinel_rl.envs.spec import Env, EnvSpec
-from sentinel_rl.errors import NumericalError, UsageError
+from sentinel_rl.errors import NumericalError
 from sentinel_rl.training.fused import step_keys
 
 
@@ -169,33 +170,8 @@ def finite_rows(values: Any, count: int, what: str, where: str) -> Float[np.ndar
     return rows
 
 
-def spec_of(env: Any) -> EnvSpec:
-    """Read the sizes of a Gymnasium environment, or say why it cannot be used and what to do."""
-    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-    actions, observations = single_spaces(env)
-    if not isinstance(actions, gymnasium.spaces.Discrete):
-        raise UsageError(
-            f"{name} has the action space {actions}: SENTINEL chooses among Discrete(n) actions. "
-            f"Wrap it with gymnasium.wrappers.TransformAction to offer a list of discrete choices"
-        )
-    if not isinstance(observations, gymnasium.spaces.Box):
-        raise UsageError(
-            f"{name} has the observation space {observations}: a Box of numbers is needed. "
-            f"Wrap it with gymnasium.wrappers.FlattenObservation"
-        )
-    axes = len(observations.shape)
-    if axes > 2 or (axes == 2 and observations.dtype == np.uint8):
-        raise UsageError(
-            f"{name} shows images {observations.shape} of {observations.dtype}: the networks are for vectors. "
-            f"Extract features first, or wrap it with gymnasium.wrappers.FlattenObservation"
-        )
-    limit = env.spec.max_episode_steps if env.spec is not None else None
-    return EnvSpec(name, int(np.prod(observations.shape)), int(actions.n), None, limit)
-
-
-def single_spaces(env: Any) -> tuple[gymnasium.Space[Any], gymnasium.Space[Any]]:
-    """The spaces of one environment, also where many are vectorised."""
-    return (
-        getattr(env, "single_action_space", env.action_space),
-        getattr(env, "single_observation_space", env.observation_space),
-    )
+def host_env(handle: EnvHandle, seed: int) -> HostEnv:
+    """The environment of a handle, to be stepped from Python."""
+    if isinstance(handle.env, VectorEnv):
+        return VectorWorld(handle.env, seed)
+    return JaxWorld(handle.env) if handle.is_jax else GymnasiumWorld(handle.env, seed)

@@ -1,155 +1,156 @@
-"""Training on environments that are stepped from Python: looked at now and then, saved and resumed at episode ends."""
+"""Training one run on an environment that is stepped from Python, with the interface of a compiled `Training`."""
 
-import dataclasses
-from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
-from sentinel_rl.agents.agent import Metrics
-from sentinel_rl.errors import Stopped, UsageError
-from sentinel_rl.replay import filled_part, padded_like
-from sentinel_rl.storage.checkpoint import Saver, latest
-from sentinel_rl.storage.run_folder import RunFolder
-from sentinel_rl.training.episodes import Episode, EpisodeLog, monitor_file, read_episodes
+from sentinel_rl.agents.agent import Agent, Metrics
+from sentinel_rl.envs.handle import EnvHandle
+from sentinel_rl.replay import padded_like
+from sentinel_rl.training.episodes import Episode, EpisodeLog
+from sentinel_rl.training.history import History
 from sentinel_rl.training.host import HostRun
-from sentinel_rl.training.host_envs import GymnasiumWorld, HostStep
-from sentinel_rl.training.loop import Progress
-from sentinel_rl.training.signals import Stopper
+from sentinel_rl.training.host_envs import GymnasiumWorld, HostStep, host_env
+from sentinel_rl.training.loop import BaseTraining, Progress
+from sentinel_rl.training.schedule import Plan
 
-# Transitions between two looks at a run.
-_LOOK_EVERY = 2_000
-# Steps in which an episode must end after a stop was requested; else the last checkpoint has to do.
+# Transitions between two reports.
+_CHUNK = 2_000
+# Steps in which an episode must end after a pause was asked for; else the last checkpoint has to do.
 _LONGEST_WAIT = 5_000
 
-AfterStep = Callable[[HostStep, np.ndarray, list[Metrics], Sequence[Episode | None]], bool]
+# Called after every step with what happened, the actions, the metrics of the updates that were made and the episode
+# that ended in each environment, if one did; False ends the training.
+OnStep = Callable[[HostStep, np.ndarray, list[Metrics], Sequence[Episode | None]], bool]
 
 
-@dataclasses.dataclass
-class HostKeeper:
-    """Saves a run on a Gymnasium environment where an episode ends, and resumes it there.
+class HostTraining(BaseTraining):
+    """One run on a Gymnasium environment, a vector of them, or a JAX environment that is stepped from Python.
 
-    Episodes are seeded by the run's seed and their number, so that nothing of the environment needs to be saved: what
-    is resumed equals what was not interrupted, where the environment is determined by its seed.
+    Episodes of a Gymnasium environment are seeded by the run's seed and their number, so that a checkpoint at the end
+    of an episode needs nothing of the environment: what is resumed there equals what was not interrupted, where the
+    environment is determined by its seed.
 
     Args:
-        folder: of the run.
-        seed: of the run; every seed has its own checkpoints.
-        save_every: steps between two checkpoints, at least.
-        stopper: tells when to stop.
+        agent: that learns.
+        handle: the environment.
+        plan: when the run learns and explores.
+        seed: of the run.
+        points: of the learning curves.
+        gamma: discount of the returns in the history.
+        on_step: called after every step.
     """
 
-    folder: RunFolder
-    seed: int
-    save_every: int = 20_000
-    stopper: Stopper | None = None
+    def __init__(
+        self,
+        agent: Agent,
+        handle: EnvHandle,
+        plan: Plan,
+        seed: int,
+        points: int = 200,
+        gamma: float | None = None,
+        on_step: OnStep | None = None,
+    ):
+        gamma = handle.spec.gamma if gamma is None else gamma
+        super().__init__([agent], plan, [seed], History(1, plan.steps, points, gamma))
+        self.run = HostRun(agent, host_env(handle, seed), plan, seed)
+        self._logs = [EpisodeLog(gamma) for _ in range(self.run.world.num_envs)]
+        self._on_step = on_step
 
-    def __post_init__(self) -> None:
-        self.saver = Saver(self.folder.checkpoints / f"seed_{self.seed}")
-        self._saved, self._asked = 0, 0
+    def chunks(
+        self, target: int | None = None, end: int | None = None, pause: Callable[[int], bool] = lambda t: False
+    ) -> Iterator[Progress]:
+        """Advance to step `end`, by default to the end of the plan.
+
+        Progress is told about every `target` steps, and at the end of an episode when `pause` asks for it: only there
+        can a checkpoint be taken.
+        """
+        last = self.plan.steps if end is None else min(end, self.plan.steps)
+        updates: list[tuple[int, Mapping[str, Any]]] = []
+        told, waiting = self.t, 0
+        while self.t < last and not self.stopped_early:
+            ended, metrics = self._step()
+            updates += [(self.t, each) for each in metrics]
+            waiting = waiting + 1 if pause(self.t) else 0
+            savable = ended and self._resumable
+            paused = waiting > 0 and (savable or waiting > _LONGEST_WAIT or not self._resumable)
+            if paused or self.t - told >= min(target or _CHUNK, _CHUNK) or self.t >= last or self.stopped_early:
+                told, waiting = self.t, 0
+                yield Progress(self.t, self.plan.steps, self.seeds, self.history, self._taken_in(updates), savable)
+                updates.clear()
+
+    def _step(self) -> tuple[bool, list[Metrics]]:
+        """Do one step; returns whether an episode ended with it, and the metrics of its updates."""
+        happened, actions, metrics = self.run.step()
+        self.t = self.run.t
+        now = self.history.elapsed
+        ended = [self._episode(happened, i, now) for i in range(len(self._logs))]
+        self.history.add_episodes(0, [episode for episode in ended if episode is not None])
+        if self._on_step is not None:
+            self.stopped_early = not self._on_step(happened, actions, metrics, ended)
+        return ended[0] is not None, metrics
+
+    def _episode(self, happened: HostStep, i: int, now: float) -> Episode | None:
+        """Tell a log what happened in one environment; returns the episode that ended."""
+        if not happened.valid[i]:
+            return None
+        ends = bool(happened.terminated[i]), bool(happened.truncated[i])
+        return self._logs[i].add(float(happened.reward[i]), *ends, self.t, now)
+
+    def _taken_in(self, updates: Sequence[tuple[int, Mapping[str, Any]]]) -> dict[str, np.ndarray]:
+        names = updates[0][1] if updates else ()
+        metrics = {name: np.array([[float(update[name]) for _, update in updates]]) for name in names}
+        self.history.add_metrics(np.array([t for t, _ in updates], np.int64), metrics)
+        return metrics
+
+    def report(self) -> None:
+        """Ask the agent what it reports of itself, for the learning curves."""
+        told = _report(self.run.agent, self.run.state)
+        if told:
+            self.history.add_report(self.t, [told])
+
+    def agent_states(self) -> list[Any]:
+        """The state of the agent."""
+        return [self.run.state]
+
+    def state_of(self, run: int) -> Any:
+        """The state of the agent."""
+        return self.run.state
 
     @property
-    def monitor(self) -> Path:
-        """The file of the run's episodes."""
-        return monitor_file(self.folder.path, self.seed)
+    def _resumable(self) -> bool:
+        """Whether a checkpoint can be taken where an episode ended."""
+        return isinstance(self.run.world, GymnasiumWorld)
 
-    def resume(self, run: HostRun, log: EpisodeLog) -> None:
-        """Go back to the last checkpoint, if there is one."""
-        found = latest(self.saver.parent, _tree(run), {"seed": self.seed}, filled_part)
-        if found is None:
-            return
-        tree, manifest = found
-        whole = jax.eval_shape(lambda state: state, run.state)
-        run.state = jax.tree.map(padded_like, tree["state"], whole)
-        run.actions, run.t = jnp.asarray(tree["actions"]), int(manifest.step or 0)
-        world = _require_gymnasium(run)
-        world.episode = int(tree["episode"])
-        run.obs = world.start()
-        self._saved = run.t
-        read_episodes(log, self.monitor, run.t)
+    def tree(self) -> dict[str, Any]:
+        """What a checkpoint holds: the agent, its next action, the number of the episode it is for, the history."""
+        return {**self._run_tree(), **self.kept()}
 
-    def __call__(self, run: HostRun, log: EpisodeLog, ended: bool) -> None:
-        """Look after a run after a step: save it where an episode ended and it is time.
+    def form(self) -> dict[str, Any]:
+        """The form of `tree`: what a checkpoint is compared with."""
+        return {**self._run_tree(), **self.kept_form()}
 
-        Raises:
-            Stopped: when a stop was requested, as soon as the episode has ended and the run is saved.
-        """
-        stop = self.stopper is not None and self.stopper.requested
-        self._asked += stop
-        done = run.t == run.plan.steps
-        if ended and (stop or run.t - self._saved >= self.save_every) and not done:
-            if stop:
-                self.saver.patience = 1  # there is no next time
-            self.save(run, log)
-        if stop and not done and (ended or self._asked > _LONGEST_WAIT):
-            done_so_far = f"{run.t} of {run.plan.steps} steps of seed {self.seed}"
-            raise Stopped(f"stopped after {done_so_far}, {self._saved} of them saved")
+    def _run_tree(self) -> dict[str, Any]:
+        world = self.run.world
+        episode = world.episode if isinstance(world, GymnasiumWorld) else 0
+        actions = np.zeros(1, np.int32) if self.run.actions is None else np.asarray(self.run.actions)
+        return {"state": self.run.state, "actions": actions, "episode": np.array(episode, np.int32)}
 
-    def save(self, run: HostRun, log: EpisodeLog) -> None:
-        """Save the episodes, then the run; on a full disk it is tried again next time, as `Saver` does."""
-        self.saver.write_beside(lambda: log.save(self.monitor, run.world.spec.name))
-        if self.saver.save(run.t, filled_part(_tree(run), run.t), {"seed": self.seed}) is not None:
-            self._saved = run.t
+    def restore(self, tree: Mapping[str, Any], t: int) -> None:
+        """Go back to a checkpoint of step ``t``, at the end of an episode."""
+        whole = jax.eval_shape(lambda state: state, self.run.state)
+        self.run.state = jax.tree.map(padded_like, tree["state"], whole)
+        self.run.actions, self.run.t, self.t = jnp.asarray(tree["actions"]), t, t
+        world = self.run.world
+        if isinstance(world, GymnasiumWorld):
+            world.episode = int(tree["episode"])
+            self.run.obs = world.start()
+        self.restore_kept(t, tree)
 
 
-def train_on_host(
-    run: HostRun,
-    log: EpisodeLog,
-    look: Callable[[Progress], None] = lambda progress: None,
-    after_step: AfterStep | None = None,
-    keeper: HostKeeper | None = None,
-) -> None:
-    """Train to the end of the plan.
-
-    Args:
-        run: at its beginning, or resumed.
-        log: takes its episodes.
-        look: called every few thousand transitions, and at the end.
-        after_step: called after every step; False ends the training.
-        keeper: saves it.
-    """
-    logs = [log] if run.world.num_envs == 1 else [EpisodeLog() for _ in range(run.world.num_envs)]
-    updates: list[Mapping[str, Any]] = []
-    proceed, looked = True, run.t
-    while proceed and run.t < run.plan.steps:
-        happened, actions, metrics = run.step()
-        ended = [_extend(one, happened, i) for i, one in enumerate(logs)]
-        if len(logs) > 1:
-            log.episodes += [episode for episode in ended if episode is not None]
-        updates += metrics
-        if after_step is not None:
-            proceed = after_step(happened, actions, metrics, ended)
-        if run.t - looked >= _LOOK_EVERY or run.t == run.plan.steps or not proceed:
-            looked = run.t
-            look(Progress(run.t, [log], _stacked(updates)))
-            updates.clear()
-        if keeper is not None:
-            keeper(run, log, ended[0] is not None)
-
-
-def _extend(log: EpisodeLog, happened: HostStep, i: int) -> Episode | None:
-    """Tell a log what happened in one environment; returns the episode that ended."""
-    if not happened.valid[i]:
-        return None
-    fresh = log.extend(*(field[i : i + 1] for field in happened[1:4]))
-    return fresh[0] if fresh else None
-
-
-def _stacked(updates: Sequence[Mapping[str, Any]]) -> dict[str, np.ndarray]:
-    """The metrics of several updates, by name, as of one run."""
-    return {name: np.array([[float(update[name]) for update in updates]]) for name in (updates[0] if updates else ())}
-
-
-def _tree(run: HostRun) -> dict[str, Any]:
-    """What a checkpoint holds: the agent, its next action, and the number of the episode it is for."""
-    actions = np.zeros(1, np.int32) if run.actions is None else np.asarray(run.actions)
-    return {"state": run.state, "actions": actions, "episode": np.array(_require_gymnasium(run).episode, np.int32)}
-
-
-def _require_gymnasium(run: HostRun) -> GymnasiumWorld:
-    if not isinstance(run.world, GymnasiumWorld):
-        raise UsageError("only runs on one Gymnasium environment are saved at the end of episodes")
-    return run.world
+@jax.jit
+def _report(agent: Any, state: Any) -> Any:
+    return jax.tree.map(lambda number: number[None], agent.report(state))

@@ -1,10 +1,10 @@
-"""Training a population in the fused runner: chunk by chunk, saved, resumable, stoppable."""
+"""Training a population of runs in compiled chunks of steps, between which the host saves, reports and evaluates."""
 
+import abc
 import dataclasses
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -12,50 +12,122 @@ import numpy as np
 
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.envs.spec import Env
-from sentinel_rl.errors import NumericalError, SentinelWarning, Stopped
+from sentinel_rl.errors import NumericalError, SentinelWarning
 from sentinel_rl.replay import filled_part, padded_like
-from sentinel_rl.storage.checkpoint import Saver, latest, load
-from sentinel_rl.storage.run_folder import RunFolder
-from sentinel_rl.training.episodes import EpisodeLog, monitor_file, read_episodes
+from sentinel_rl.storage.manifest import Manifest
 from sentinel_rl.training.fused import Population, RunState
+from sentinel_rl.training.history import History
+from sentinel_rl.training.metrics import Episodes, measure
 from sentinel_rl.training.population import Advanced, Fleet, take_run
+from sentinel_rl.training.reports import report_runs
 from sentinel_rl.training.schedule import Plan
 from sentinel_rl.training.segments import Segments, chunked
-from sentinel_rl.training.signals import Stopper
 
-# Steps between two looks of the host: about a second of a core, and less than that of an accelerator.
+# Steps between two returns to the host: about a second of a core, and less than that of an accelerator.
 _CHUNK = {"cpu": 2_000, "gpu": 10_000}
 
 
 @dataclasses.dataclass(frozen=True)
-class Chunk:
-    """The steps of a chunk ``[runs, steps]``, for those who make their own sums of them.
+class Progress:
+    """Where a training stands after a chunk of steps.
 
     Args:
-        reward: of every step.
-        terminated: whether it ended an episode by a fall, a crash or the like.
-        truncated: whether it was the last that the time limit allows.
-        ends: the step counts after the chunk's stretches, in the order of the metrics.
+        t: steps done by every run.
+        steps: in all.
+        seeds: of the runs.
+        history: episodes and curves so far.
+        metrics: of the chunk's updates by name, ``[runs, updates]``; NaN where there was none.
+        savable: whether a checkpoint can be taken here.
     """
 
-    reward: np.ndarray
-    terminated: np.ndarray
-    truncated: np.ndarray
-    ends: np.ndarray
-
-
-@dataclasses.dataclass
-class Progress:
-    """Where a training stands after a chunk."""
-
     t: int
-    episodes: Sequence[EpisodeLog]
+    steps: int
+    seeds: Sequence[int]
+    history: History
     metrics: Mapping[str, np.ndarray]
-    chunk: Chunk | None = None
+    savable: bool = True
+
+    @property
+    def done(self) -> bool:
+        """Whether the training is at its end."""
+        return self.t >= self.steps
 
 
-class Training:
-    """Runs of one environment and plan, one per seed, side by side.
+class Best(NamedTuple):
+    """The best policy of a run by the evaluations during training.
+
+    Args:
+        step: after which it was evaluated.
+        score: its mean return there.
+        policy: what ``agent.with_policy`` takes.
+    """
+
+    step: int
+    score: float
+    policy: Any
+
+
+class BaseTraining(abc.ABC):
+    """What trainings have in common, whether they are compiled with their environment or stepped from Python.
+
+    Args:
+        agents: one per seed.
+        plan: when the runs learn and explore.
+        seeds: one run each.
+        history: episodes and curves.
+    """
+
+    def __init__(self, agents: Sequence[Agent], plan: Plan, seeds: Sequence[int], history: History):
+        self.agents, self.plan, self.seeds, self.history = list(agents), plan, list(seeds), history
+        self.t = 0
+        self.failures: dict[int, str] = {}
+        self.best: list[Best] = []
+        self.stopped_early = False
+
+    @abc.abstractmethod
+    def state_of(self, run: int) -> Any:
+        """The state of one run's agent."""
+
+    @abc.abstractmethod
+    def agent_states(self) -> list[Any]:
+        """The state of every run's agent, in the order of the seeds."""
+
+    @abc.abstractmethod
+    def report(self) -> None:
+        """Ask the agents what they report of themselves, for the learning curves."""
+
+    def add_evaluation(self, t: int, played: Episodes) -> None:
+        """Take in the episodes ``[runs, E]`` of an evaluation after ``t`` steps, and keep the best policies."""
+        self.history.add_evaluation(t, played)
+        scores = np.nan_to_num(measure(played, ["return"])["return"], nan=-np.inf)
+        for run, score in enumerate(scores):
+            if len(self.best) <= run or score > self.best[run].score:
+                policy = jax.tree.map(np.asarray, self.agents[run].policy(self.state_of(run)))
+                self.best[run : run + 1] = [Best(t, float(score), policy)]
+
+    def kept(self) -> dict[str, Any]:
+        """What every checkpoint holds: the history, and the best policies if there are some."""
+        policies = {"best": [best.policy for best in self.best]} if self.best else {}
+        return {"history": self.history.state(), **policies}
+
+    def kept_form(self) -> dict[str, Any]:
+        """The form of `kept`; the history grows, so that only its names are compared, see `fit_to`."""
+        runs = range(len(self.seeds))
+        return {"history": {}, "best": [jax.eval_shape(self.agents[i].policy, self.state_of(i)) for i in runs]}
+
+    def restore_kept(self, t: int, tree: Mapping[str, Any]) -> None:
+        """Go back to what `kept` gave after step ``t``."""
+        self.history.restore(t, tree["history"])
+        found = self.history.evaluations()
+        if found is not None and "best" in tree:
+            scores = np.nan_to_num(measure(found[1], ["return"])["return"], nan=-np.inf)
+            first = np.argmax(scores, axis=1)
+            policies = enumerate(tree["best"])
+            self.best = [Best(int(found[0][first[i]]), float(scores[i, first[i]]), policy) for i, policy in policies]
+
+
+class Training(BaseTraining):
+    """Runs of one JAX environment and plan, one per seed, side by side.
 
     A run in which a number is not finite is noted in ``failures``, by its place in the list of seeds, and no more
     looked at; the others go on. Where all have failed, `NumericalError` is raised.
@@ -63,17 +135,25 @@ class Training:
     Args:
         agents: one per seed; they may differ in numbers (lambda, alpha), not in kind.
         env: a JAX environment.
-        plan: its course.
+        plan: when the runs learn and explore.
         seeds: one run each. The list is part of what is run: resuming with another is refused.
-        logged: whether the logs are kept; an entry per episode costs the host time where there are many runs.
+        points: of the learning curves.
+        gamma: discount of the returns in the history.
     """
 
-    def __init__(self, agents: Sequence[Agent], env: Env, plan: Plan, seeds: Sequence[int], logged: bool = True):
-        self.plan, self.seeds, self.t, self.logged = plan, list(seeds), 0, logged
+    def __init__(
+        self,
+        agents: Sequence[Agent],
+        env: Env,
+        plan: Plan,
+        seeds: Sequence[int],
+        points: int = 200,
+        gamma: float | None = None,
+    ):
+        history = History(len(seeds), plan.steps, points, env.spec.gamma if gamma is None else gamma)
+        super().__init__(agents, plan, seeds, history)
         self.fleet = Fleet(env, plan)
         self.groups: list[Population] = self.fleet.start(agents, self.seeds)
-        self.logs = [EpisodeLog() for _ in self.seeds]
-        self.failures: dict[int, str] = {}
 
     def chunks(self, target: int | None = None, end: int | None = None) -> Iterator[Progress]:
         """Advance to step `end`, by default to the end of the plan, in chunks of about `target` steps.
@@ -85,7 +165,7 @@ class Training:
 
     def take_in(self, advanced: Sequence[Advanced], parts: Segments) -> Progress:
         """Go on to what the groups became in a chunk."""
-        self.groups[:] = [group for group, _, _ in advanced]  # in place: those who watch hold the list
+        self.groups[:] = [group for group, _, _ in advanced]  # in place: observers hold the list
         traces, metrics = [trace for _, trace, _ in advanced], [measured for _, _, measured in advanced]
         done = int(parts.end[-1]) - self.t
         rewards, terminated, truncated, _ = (
@@ -96,11 +176,10 @@ class Training:
             name: np.concatenate([np.asarray(part[name]) for part in metrics])[: len(self.seeds)] for name in metrics[0]
         }
         self._notice_failures(rewards, means, parts)
-        for run, log in enumerate(self.logs if self.logged else []):
-            if run not in self.failures:
-                log.extend(rewards[run], terminated[run], truncated[run])
+        self.history.extend(rewards, terminated, truncated)
+        self.history.add_metrics(np.asarray(parts.end), means)
         self.t += done
-        return Progress(self.t, self.logs, means, Chunk(rewards, terminated, truncated, np.asarray(parts.end)))
+        return Progress(self.t, self.plan.steps, self.seeds, self.history, means)
 
     def _notice_failures(self, rewards: np.ndarray, metrics: Mapping[str, np.ndarray], parts: Segments) -> None:
         """Find the runs with a number that is not finite: a reward, an observation, or the loss of an update."""
@@ -126,37 +205,63 @@ class Training:
         for failure in fresh.values():
             warnings.warn(f"{failure}; this run has failed, the others go on", SentinelWarning, stacklevel=2)
 
+    def report(self) -> None:
+        """Ask the agents what they report of themselves, for the learning curves; nobody waits for the numbers."""
+        if parts := report_runs(self.fleet, self.groups):
+            self.history.add_report(self.t, parts)
+
     def agent_states(self) -> list[Any]:
         """The state of every run's agent, in the order of the seeds, however they are grouped on the devices."""
         return [run.agent for run in _unstacked([group.runs for group in self.groups], len(self.seeds))]
 
+    def state_of(self, run: int) -> Any:
+        """The state of one run's agent."""
+        for group in self.groups:
+            if run < group.size:
+                return take_run(group.runs.agent, run)
+            run -= group.size
+        raise IndexError(f"there is no run {run}")
+
     def tree(self) -> dict[str, Any]:
-        """All that a checkpoint must hold: the runs, and the episodes that are under way."""
-        partial = np.array([[log.reward, log.length, run in self.failures] for run, log in enumerate(self.logs)])
+        """All that a checkpoint must hold: the runs, which of them have failed, and the history."""
         groups = [jax.tree.map(_on_host, group.runs) for group in self.groups]
-        return {"runs": filled_part(_unstacked(groups, len(self.seeds)), self.t), "partial": partial}
+        runs = filled_part(_unstacked(groups, len(self.seeds)), self.t)
+        failed = np.array([run in self.failures for run in range(len(self.seeds))])
+        return {"runs": runs, "failed": failed, **self.kept()}
 
     def form(self) -> dict[str, Any]:
         """The form of `tree` with replays of full size, without its numbers: what a checkpoint is compared with."""
-        groups = [group.runs for group in self.groups for _ in range(group.runs.obs.shape[0])]
+        groups = [group.runs for group in self.groups for _ in range(group.size)]
         runs = [jax.tree.map(_one_of, group) for group in groups[: len(self.seeds)]]
-        return {"runs": runs, "partial": np.zeros((len(self.seeds), 3))}
+        return {"runs": runs, "failed": np.zeros(len(self.seeds), bool), **self.kept_form()}
 
     def restore(self, tree: Mapping[str, Any], t: int) -> None:
-        """Go back to a checkpoint of step ``t``; the episodes before it are read from the monitor files."""
-        runs = [
-            jax.tree.map(padded_like, run, like) for run, like in zip(tree["runs"], self.form()["runs"], strict=True)
-        ]
+        """Go back to a checkpoint of step ``t``."""
+        forms = self.form()["runs"]
+        runs = [jax.tree.map(padded_like, run, like) for run, like in zip(tree["runs"], forms, strict=True)]
         for index, group in enumerate(self.groups):
-            size = group.runs.obs.shape[0]
-            part = [runs[min(index * size + i, len(runs) - 1)] for i in range(size)]
+            part = [runs[min(index * group.size + i, len(runs) - 1)] for i in range(group.size)]
             stacked = jax.tree.map(lambda old, *new: jax.device_put(jnp.stack(new), old.sharding), group.runs, *part)
             self.groups[index] = Population(group.agents, stacked)
         self.t = t
-        for run, (reward, length, failed) in enumerate(tree["partial"]):
-            self.logs[run].reward, self.logs[run].length = float(reward), int(length)
-            if failed:
-                self.failures[run] = f"seed {self.seeds[run]} had failed before step {t}"
+        self.failures = {
+            int(run): f"seed {self.seeds[run]} had failed before step {t}"
+            for run in np.flatnonzero(np.asarray(tree["failed"]))
+        }
+        self.restore_kept(t, tree)
+
+
+def fit_to(form: Any, manifest: Manifest) -> Any:
+    """The form of a checkpoint, from the full form of a training: replays cut, the history as long as it was."""
+    lengths = {
+        leaf.path.removeprefix("['history']['").removesuffix("']"): np.zeros(leaf.shape, leaf.dtype)
+        for leaf in manifest.leaves
+        if leaf.path.startswith("['history']['")
+    }
+    fitted = {**form, "history": lengths}
+    if not any(leaf.path.startswith("['best']") for leaf in manifest.leaves):
+        fitted.pop("best", None)
+    return filled_part(fitted, manifest.step or 0)
 
 
 def chunks_together(
@@ -164,8 +269,8 @@ def chunks_together(
 ) -> Iterator[list[Progress]]:
     """Advance trainings that share an environment and a plan side by side, see `Training.chunks`.
 
-    On accelerators one program serves all, whatever their agents are. There a run's last bits depend on its company, as
-    they do on the number of runs.
+    On accelerators one program serves all, whatever their agents are. There the last bits of a run depend on what it is
+    batched with, as they do on the number of runs.
     """
     first = trainings[0]
     if any((other.fleet.env, other.plan, other.t) != (first.fleet.env, first.plan, first.t) for other in trainings):
@@ -197,61 +302,3 @@ def _unstacked(groups: list[RunState], count: int) -> list[RunState]:
     """The runs of groups one by one, without those that only fill up the last group."""
     runs = [take_run(group, i) for group in groups for i in range(group.obs.shape[0])]
     return runs[:count]
-
-
-def train(
-    training: Training,
-    folder: RunFolder | None = None,
-    stopper: Stopper | None = None,
-    save_every: int = 20_000,
-    report: Callable[[Progress], None] = lambda progress: None,
-) -> None:
-    """Train to the end of the plan, resuming from the folder's last checkpoint if there is one.
-
-    Raises:
-        Stopped: when a stop was requested; all that was done is saved.
-    """
-    saver = None if folder is None else Saver(folder.checkpoints)
-    if folder is not None:
-        _resume(training, folder)
-    if training.t > 0:
-        report(Progress(training.t, training.logs, {}))
-    saved = training.t
-    for progress in training.chunks(save_every):
-        report(progress)
-        done = progress.t == training.plan.steps
-        stop = stopper is not None and stopper.requested
-        if saver is not None and folder is not None and (stop or done or progress.t - saved >= save_every):
-            if stop or done:
-                saver.patience = 1  # there is no next time
-            _save(training, folder, saver)
-            saved = progress.t
-        if stop and not done:
-            saved_or_not = "" if folder is None else ", and saved"
-            raise Stopped(f"stopped after {progress.t} of {training.plan.steps} steps{saved_or_not}")
-
-
-def load_into(training: Training, checkpoint: Path) -> None:
-    """Go back to one checkpoint of the same run; its episodes are not read."""
-    tree, manifest = load(checkpoint, training.form(), {"seeds": training.seeds}, filled_part)
-    training.restore(tree, int(manifest.step or 0))
-
-
-def _save(training: Training, folder: RunFolder, saver: Saver) -> None:
-    """Save the episodes, then the checkpoint: on a full disk both are tried again next time, as `Saver` does."""
-
-    def episodes() -> None:
-        for seed, log in zip(training.seeds, training.logs, strict=True):
-            log.save(monitor_file(folder.path, seed), training.fleet.env.spec.name)
-
-    saver.write_beside(episodes)
-    saver.save(training.t, training.tree(), {"seeds": training.seeds})
-
-
-def _resume(training: Training, folder: RunFolder) -> None:
-    found = latest(folder.checkpoints, training.form(), {"seeds": training.seeds}, filled_part)
-    if found is None:
-        return
-    training.restore(found[0], int(found[1].step or 0))
-    for seed, log in zip(training.seeds, training.logs, strict=True):
-        read_episodes(log, monitor_file(folder.path, seed), training.t)

@@ -13,14 +13,12 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array
 
-from sentinel_rl.agents.agent import Accountable
-from sentinel_rl.agents.sentinel import SentinelAgent
-from sentinel_rl.envs.highway import Highway
-from sentinel_rl.envs.highway.road import closest_lane
-from sentinel_rl.envs.spec import Env
+from sentinel_rl.agents.agent import Agent
+from sentinel_rl.envs.spec import Diagnosed, Env
 from sentinel_rl.errors import UsageError
+from sentinel_rl.replay import map_replays
 from sentinel_rl.storage.configuration import plain, restored
-from sentinel_rl.training.evaluate import LIMIT, Player, play
+from sentinel_rl.training.evaluation import LIMIT, Player, play
 from sentinel_rl.training.fused import Population, each_run
 from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import Fleet, joined
@@ -28,8 +26,6 @@ from sentinel_rl.training.population import Fleet, joined
 # Episodes side by side on one device, of all its runs together: enough to fill it, and within its memory.
 _SIDE_BY_SIDE = {"cpu": 500}
 _SIDE_BY_SIDE_ELSEWHERE = 2**15
-
-SPEED_BINS = 40  # of 1 m/s
 
 # The groups of a training and its seeds.
 _Trained = tuple[Sequence[Population], Sequence[int]]
@@ -59,7 +55,7 @@ class Evaluation:
         object.__setattr__(self, "env_settings", restored(plain(self.env_settings, "env_settings")))
 
 
-def evaluate_frozen(
+def evaluate_population(
     trainings: Sequence[Training], env: Env, evaluation: Evaluation, gamma: float
 ) -> list[dict[str, np.ndarray]]:
     """Play the episodes of an evaluation with the policy of every run.
@@ -86,7 +82,7 @@ def evaluate_frozen(
     return [_told([next(by_group) for _ in each.groups], len(each.seeds), evaluation.episodes) for each in trainings]
 
 
-def lower_frozen(
+def lower_evaluation(
     fleet: Fleet, trained: Sequence[_Trained], env: Env, evaluation: Evaluation, gamma: float
 ) -> list[Any]:
     """The programs of an evaluation, traced but not compiled; outlines of groups are enough."""
@@ -114,8 +110,7 @@ def _policies(groups: Sequence[Population], seeds: Sequence[int], index: int) ->
     """A group without its worlds and what was seen, which frozen policies need not, and with seeds for keys."""
     group = groups[index]
     own = [seeds[min(index * group.size + i, len(seeds) - 1)] for i in range(group.size)]
-    if getattr(group.runs.agent, "replay", None) is not None:
-        group = eqx.tree_at(lambda group: group.runs.agent.replay, group, None)
+    group = map_replays(lambda replay: None, group)
     world_and_key = None, jnp.asarray(own, jnp.uint32)
     policies: Population = eqx.tree_at(lambda group: (group.runs.env, group.runs.key), group, world_and_key)
     return policies
@@ -129,7 +124,8 @@ def _told(groups: list[Any], runs: int, episodes: int) -> dict[str, np.ndarray]:
     fields = {name: values[:, :episodes] for name, values in played._asdict().items()}
     decisions = np.sum(fields["length"], axis=1, dtype=np.float64)
     shares = {name: total / decisions.reshape(-1, *[1] * (total.ndim - 1)) for name, total in seen.items()}
-    return {name: np.asarray(values, np.float32) for name, values in fields.items()} | shares
+    types = {"length": np.int64, "terminated": np.bool_}
+    return {name: np.asarray(values, types.get(name, np.float32)) for name, values in fields.items()} | shares
 
 
 @partial(jax.jit, static_argnames="mesh")
@@ -177,7 +173,7 @@ def _player(kind: Population, env: Env, episodes: int) -> Player:
     return Player(
         kind.size * episodes,
         every(lambda agent, state, obs, key: agent.greedy(state, obs, key)),
-        every(partial(watch_decision, env)),
+        every(partial(diagnose, env)),
     )
 
 
@@ -187,31 +183,9 @@ def _by_run(told: Any, runs: int, weights: Array) -> Any:
     return played, jax.tree.map(lambda counts: jnp.einsum("e,re...->r...", weights.astype(counts.dtype), counts), seen)
 
 
-def watch_decision(
-    env: Env, agent: Accountable, state: Any, obs: Array, action: Array, env_state: Any
-) -> dict[str, Array]:
-    """What is worth counting of a decision, by name."""
-    seen = {"actions": jax.nn.one_hot(action, env.spec.num_actions)}
-    if isinstance(env, Highway):
-        seen |= _driving(env, env_state)
-    if isinstance(agent, SentinelAgent):
-        seen |= _reasons(agent, state, obs, action)
-    return seen
-
-
-def _driving(env: Highway, state: Any) -> dict[str, Array]:
-    """How fast the ego drives, and where."""
-    lane = closest_lane(state.y[0], env.lanes_count).astype(jnp.int32)
-    speed = jnp.clip(jnp.floor(state.speed[0]), 0, SPEED_BINS - 1).astype(jnp.int32)
-    return {"speed": jax.nn.one_hot(speed, SPEED_BINS), "lane": jax.nn.one_hot(lane, env.lanes_count)}
-
-
-def _reasons(agent: SentinelAgent, state: Any, obs: Array, action: Array) -> dict[str, Array]:
-    """The penalties of the action taken, and whether other values of the same belief prefer another one."""
-    why = agent.assess(state, obs)
-    return {
-        "aleatory": why.aleatory_penalty[action],
-        "epistemic": why.epistemic_penalty[action],
-        "differs_additive": (why.additive[action] < jnp.max(why.additive)).astype(obs.dtype),
-        "differs_neutral": (why.mean[action] < jnp.max(why.mean)).astype(obs.dtype),
-    }
+def diagnose(env: Env, agent: Agent, state: Any, obs: Array, action: Array, env_state: Any) -> dict[str, Array]:
+    """The diagnostics of a decision: its action, what the environment tells of the state it led to, and the agent's."""
+    told = {"actions": jax.nn.one_hot(action, env.spec.num_actions)}
+    if isinstance(env, Diagnosed):
+        told |= env.diagnostics(env_state)
+    return told | agent.diagnostics(state, obs, action)

@@ -27,12 +27,10 @@ def progress_bar(steps: int, runs: int = 1, shown: bool = True) -> Iterator[Call
         def show(progress: Progress) -> None:
             if bar.tasks[0].completed == 0:
                 bar.reset(task, completed=progress.t)  # a run that resumes did not make these steps now
-                if not any(log.episodes for log in progress.episodes):
-                    return
+            table = progress.history.table()
             speed = bar.tasks[0].speed or 0.0
-            episodes = sum(len(log.episodes) for log in progress.episodes)
-            falls = sum(log.terminations for log in progress.episodes)
-            recent = np.mean([log.recent() for log in progress.episodes])  # NaN before the first episode
+            episodes, falls = len(table.run), int(table.terminated.sum())
+            recent = np.mean(table.reward[-100:]) if episodes else np.nan
             note = f"{speed * runs:,.0f} steps/s · {episodes:,} episodes · return {recent:.1f} · {falls:,} terminated"
             bar.update(task, completed=progress.t, note=note)
 

@@ -87,7 +87,7 @@ class Plan:
         return self.epsilon_start + (self.epsilon_end - self.epsilon_start) * progress
 
 
-COURSE_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction")
+PLAN_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction")
 
 
 def make_plan(steps: int, warmup: int, options: Mapping[str, Any]) -> Plan:
@@ -97,7 +97,7 @@ def make_plan(steps: int, warmup: int, options: Mapping[str, Any]) -> Plan:
         >>> make_plan(1_000, 100, {"learn_every": "triangular", "k": 4}).learn_times[:3]
         array([105, 120, 136])
     """
-    chosen = {name: options[name] for name in COURSE_OPTIONS if name in options}
+    chosen = {name: options[name] for name in PLAN_OPTIONS if name in options}
     every = chosen.pop("learn_every", 100)
     if every != "triangular" and not isinstance(every, (int, np.integer)):
         raise UsageError(f"learn_every is a number of steps or 'triangular', got {every!r}")

@@ -19,6 +19,10 @@ from sentinel_rl.envs.highway.state import HighwayState
 from sentinel_rl.envs.highway.view import draw_highway
 from sentinel_rl.envs.spec import EnvSpec, TimeStep
 
+ACTION_NAMES = ("LANE_LEFT", "IDLE", "LANE_RIGHT", "FASTER", "SLOWER")
+# Of 1 m/s, in the diagnostics.
+SPEED_BINS = 40
+
 _PRESETS: dict[str, dict[str, Any]] = {
     "highway-v1": {},
     "highway-v0": {"lanes_count": 4, "vehicles_count": 50},
@@ -140,6 +144,7 @@ class Highway(eqx.Module):
             max_steps=self.max_steps,
             obs_low=(-1.0,) * size,
             obs_high=(1.0,) * size,
+            action_names=ACTION_NAMES,
         )
 
     @property
@@ -185,6 +190,12 @@ class Highway(eqx.Module):
     def render(self, state: HighwayState) -> UInt8[np.ndarray, "height width 3"]:
         """Draw the road around the ego."""
         return draw_highway(state, self.lanes_count)
+
+    def diagnostics(self, state: HighwayState) -> dict[str, Float[Array, "..."]]:
+        """How fast the ego drives (bins of 1 m/s from 0), and in which lane (0 is the left-most)."""
+        lane = road.closest_lane(state.y[0], self.lanes_count).astype(jnp.int32)
+        speed = jnp.clip(jnp.floor(state.speed[0]), 0, SPEED_BINS - 1).astype(jnp.int32)
+        return {"speed": jax.nn.one_hot(speed, SPEED_BINS), "lane": jax.nn.one_hot(lane, self.lanes_count)}
 
     def _rules(self) -> Rules:
         return Rules(

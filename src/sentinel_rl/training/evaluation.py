@@ -1,55 +1,33 @@
 """How good a trained policy is: whole episodes without exploration, and what their returns look like."""
 
+import itertools
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple
 
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, ArrayLike, Bool, Float, Int
+from gymnasium.vector import VectorEnv
+from jaxtyping import Array, ArrayLike, Bool, Int
 
+from sentinel_rl.agents.agent import Agent
+from sentinel_rl.envs.handle import EnvHandle, EnvLike, resolve_env
 from sentinel_rl.envs.spec import Env, TimeStep
 from sentinel_rl.errors import NumericalError, UsageError
-from sentinel_rl.risk import CVaR
 from sentinel_rl.training.fused import cut, join
+from sentinel_rl.training.metrics import Episodes
 
 # Where an environment knows no time limit.
 LIMIT = 10_000
+# Of evaluations: far from the seeds that people train with.
+EVALUATION_SEED = 1_000_000
 
 # The actions at observations ``[B, obs]``, drawn with keys ``[B]``.
 Choose = Callable[[Array, jax.Array], Int[Array, " B"]]
 # Of observations ``[B, obs]``, the actions chosen there and the states of the environment after them: ``[B, ...]``.
 Watch = Callable[[Array, Array, Any], Any]
-
-
-@runtime_checkable
-class Policy(Protocol):
-    """Whatever can act without exploring: every agent, with its state."""
-
-    def greedy(self, state: Any, obs: Array, key: jax.Array) -> Int[Array, ""]:
-        """Choose an action."""
-        ...
-
-
-class Episodes(NamedTuple):
-    """Finished episodes."""
-
-    reward: Float[ArrayLike, "..."]
-    discounted: Float[ArrayLike, "..."]
-    length: Int[ArrayLike, "..."]
-    terminated: Bool[ArrayLike, "..."]
-
-
-class Summary(NamedTuple):
-    """What is told of episodes: means, the tail of their discounted returns, and how often they ended badly."""
-
-    episodes: int
-    mean_return: float
-    mean_discounted: float
-    tail_discounted: float
-    terminations_per_1000: float
 
 
 class Player(NamedTuple):
@@ -126,9 +104,63 @@ def _add(sums: Any, told: Any, live: Bool[Array, " B"]) -> Any:
     return jax.tree.map(add, sums, told)
 
 
+def evaluate(
+    agent: Agent,
+    state: Any,
+    env: EnvLike,
+    episodes: int = 100,
+    seed: int = EVALUATION_SEED,
+    gamma: float | None = None,
+) -> Episodes:
+    """Play whole episodes with the frozen policy of a trained agent, without exploration.
+
+    In a JAX environment all episodes are played side by side, and episode ``i`` depends on the seed and ``i`` alone. In
+    a Gymnasium environment they are played one after the other, episode ``i`` reset with ``seed + i``.
+
+    Args:
+        agent: the agent.
+        state: its state, or one made by ``agent.with_policy``.
+        env: a name, a Gymnasium environment or a JAX one, of the sizes the agent was trained for.
+        episodes: how many.
+        seed: of the episodes; the default is one that training does not use.
+        gamma: discount of the returns; by default the task's own (`EnvSpec.gamma`), whatever the agent learnt with.
+
+    Raises:
+        NumericalError: when a return is not finite.
+    """
+    handle = resolve_env(env)
+    _require_some(episodes)
+    discount = handle.spec.gamma if gamma is None else gamma
+    return _evaluate(agent, state, handle, episodes, jax.random.key(seed), seed, discount)
+
+
+def evaluate_run(
+    agent: Agent, state: Any, handle: EnvHandle, episodes: int, seed: int, run_seed: int, gamma: float
+) -> Episodes:
+    """Play the episodes of one run's evaluation: those that `evaluate_population` plays where they are compiled."""
+    key = jax.random.fold_in(jax.random.key(seed), run_seed)
+    first = int(np.random.SeedSequence([seed, run_seed]).generate_state(1)[0]) & 0x3FFFFFFF
+    return _evaluate(agent, state, handle, episodes, key, first, gamma)
+
+
+def _evaluate(
+    agent: Agent, state: Any, handle: EnvHandle, episodes: int, key: jax.Array, first_seed: int, gamma: float
+) -> Episodes:
+    name = handle.spec.name
+    if handle.is_jax:
+        limit = handle.spec.max_steps or LIMIT
+        played = _play_many(agent, state, handle.env, key, jnp.float32(gamma), episodes, limit)
+        return _finite(Episodes(*(np.asarray(field) for field in played)), name)
+    if handle.env is None or isinstance(handle.env, VectorEnv):
+        raise UsageError(f"an evaluation needs one environment to play in, got {handle.env!r}")
+    choose = _chooser(agent, state, handle, key)
+    rows = [_play_gymnasium(handle.env, choose, first_seed + i, gamma) for i in range(episodes)]
+    return _finite(Episodes(*(np.array(field) for field in zip(*rows, strict=True))), name)
+
+
 @partial(jax.jit, static_argnames=("episodes", "limit"))
 def _play_many(
-    agent: Policy, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, episodes: int, limit: int
+    agent: Agent, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, episodes: int, limit: int
 ) -> Episodes:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(episodes))
     choose = jax.vmap(lambda obs, key: agent.greedy(state, obs, key))
@@ -136,42 +168,20 @@ def _play_many(
     return played
 
 
-def evaluate(agent: Policy, state: Any, env: Env, episodes: int, seed: int = 0, gamma: ArrayLike = 0.99) -> Episodes:
-    """Play episodes side by side; episode ``i`` depends on the seed and ``i`` alone.
+def _chooser(agent: Agent, state: Any, handle: EnvHandle, key: jax.Array) -> Callable[[Any], int]:
+    """The frozen policy as a function of an observation of a Gymnasium environment."""
+    draws = itertools.count()
 
-    Raises:
-        NumericalError: when a return is not finite.
-    """
-    _require_some(episodes)
-    limit = env.spec.max_steps or LIMIT
-    played = _play_many(agent, state, env, jax.random.key(seed), jnp.float32(gamma), episodes, limit)
-    return _finite(Episodes(*(np.asarray(field) for field in played)), env.spec.name)
+    def choose(obs: Any) -> int:
+        (row,), _ = handle.batch(obs)
+        return int(_greedy(agent, state, row, key, next(draws))) + handle.first_action
 
-
-def evaluate_gymnasium(
-    env: gymnasium.Env[Any, Any], choose: Callable[[Any], Any], episodes: int, seed: int = 0, gamma: float = 0.99
-) -> Episodes:
-    """Play episodes one after the other in a Gymnasium environment; episode ``i`` is reset with ``seed + i``."""
-    _require_some(episodes)
-    played = [_play_gymnasium(env, choose, seed + i, gamma) for i in range(episodes)]
-    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
-    return _finite(Episodes(*(np.array(field) for field in zip(*played, strict=True))), name)
+    return choose
 
 
-def summarise(played: Episodes, alpha: float = 0.25) -> Summary:
-    """Reduce episodes to the numbers that are reported; the tail is the library's CVaR."""
-    return Summary(
-        episodes=int(np.size(played.reward)),
-        mean_return=float(np.mean(played.reward)),
-        mean_discounted=float(np.mean(played.discounted)),
-        tail_discounted=float(CVaR(alpha).of(np.asarray(played.discounted, np.float64))),
-        terminations_per_1000=1000 * float(np.mean(played.terminated)),
-    )
-
-
-def pooled(parts: list[Episodes]) -> Episodes:
-    """The episodes of several evaluations as one."""
-    return Episodes(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+@jax.jit
+def _greedy(agent: Agent, state: Any, obs: Array, key: jax.Array, draw: Array) -> Array:
+    return agent.greedy(state, obs, jax.random.fold_in(key, draw))
 
 
 def _play_gymnasium(env: gymnasium.Env[Any, Any], choose: Callable[[Any], Any], seed: int, gamma: float) -> Episodes:

@@ -1,4 +1,4 @@
-"""What users call an environment: a name, a Gymnasium environment, or a JAX one."""
+"""Whatever users give as an environment (a name, a Gymnasium environment, a JAX one), with its sizes."""
 
 import dataclasses
 from typing import Any
@@ -10,46 +10,45 @@ from gymnasium.vector import VectorEnv
 from jaxtyping import Float
 
 from sentinel_rl.envs.gym import GymEnv
-from sentinel_rl.envs.originals import ORIGINALS, make_original
+from sentinel_rl.envs.originals import ORIGINALS
 from sentinel_rl.envs.registry import make_env
 from sentinel_rl.envs.spec import Env, EnvSpec
 from sentinel_rl.errors import IncompatibleError, UsageError
-from sentinel_rl.training.host_envs import GymnasiumWorld, HostEnv, JaxWorld, VectorWorld, single_spaces, spec_of
-
-WorldLike = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | Env | EnvSpec | None
 
 
-class Alone(gymnasium.Wrapper[Any, Any, Any, Any]):
+class SingleEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
     """One environment with what SB3's callbacks ask a vector of them for."""
 
     num_envs = 1
 
 
 @dataclasses.dataclass(frozen=True)
-class Place:
-    """An environment to learn in, or only what must be known to act in it.
+class EnvHandle:
+    """An environment to learn in, or only what must be known to act in it (`env` is then None).
 
     Args:
         spec: its sizes.
         env: a JAX or Gymnasium environment, a vector of the latter, or None.
         obs_shape: in which users hand in an observation.
         first_action: the number of the first action, in the environment's count.
+        name: by which it was asked for, where it was.
     """
 
     spec: EnvSpec
     env: Any
     obs_shape: tuple[int, ...]
     first_action: int
+    name: str | None = None
 
     @property
-    def stepped_from_python(self) -> bool:
-        """Whether the environment is Gymnasium's, and not compiled with the agent."""
-        return isinstance(self.env, gymnasium.Env | VectorEnv)
+    def is_jax(self) -> bool:
+        """Whether the environment is compiled with the agent, and not stepped from Python."""
+        return self.env is not None and not isinstance(self.env, gymnasium.Env | VectorEnv)
 
     @property
     def gymnasium(self) -> Any:
         """The environment or environments with Gymnasium's face, or None."""
-        return self.env if self.env is None or self.stepped_from_python else GymEnv(self.env)
+        return GymEnv(self.env) if self.is_jax else self.env
 
     @property
     def observation_space(self) -> spaces.Space[Any]:
@@ -83,7 +82,10 @@ class Place:
         return obs.reshape(1 if single else len(obs), -1), single
 
 
-def find_place(world: WorldLike) -> Place:
+EnvLike = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | Env | EnvSpec | EnvHandle | None
+
+
+def resolve_env(given: EnvLike) -> EnvHandle:
     """Find the JAX environment of a name, where there is one, else Gymnasium's, and read its sizes.
 
     A name of `ORIGINALS` stands for the environment of another package, with the settings of its twin here.
@@ -92,33 +94,26 @@ def find_place(world: WorldLike) -> Place:
         UsageError: for an environment that is not known or cannot be used.
 
     Example:
-        >>> find_place("CartPole-v1").spec.obs_size
+        >>> resolve_env("CartPole-v1").spec.obs_size
         4
     """
-    env: Any = _by_name(world) if isinstance(world, str) else world
+    if isinstance(given, EnvHandle):
+        return given
+    name = given if isinstance(given, str) else None
+    env: Any = make_env(given) if isinstance(given, str) else given
     if isinstance(env, EnvSpec):
-        return Place(env, None, (env.obs_size,), 0)
+        return EnvHandle(env, None, (env.obs_size,), 0)
     if isinstance(env, gymnasium.Env | VectorEnv):
         spec, (actions, observations) = spec_of(env), single_spaces(env)
-        if isinstance(world, str) and world in ORIGINALS:
-            twin = ORIGINALS[world].twin
+        if isinstance(given, str) and given in ORIGINALS:
+            twin = ORIGINALS[given].twin
             spec = dataclasses.replace(spec, reward_range=twin.reward_range, max_steps=twin.max_steps)
-        return Place(spec, env, tuple(observations.shape or ()), int(getattr(actions, "start", 0)))
+        return EnvHandle(spec, env, tuple(observations.shape or ()), int(getattr(actions, "start", 0)), name)
     if not isinstance(getattr(env, "spec", None), EnvSpec):
         raise UsageError(
             f"an environment is needed to know its sizes, got {env!r}: give a name or a Gymnasium environment"
         )
-    return Place(env.spec, env, (env.spec.obs_size,), 0)
-
-
-def _by_name(name: str) -> Any:
-    try:
-        if name in ORIGINALS:
-            return make_original(name)
-        twin = make_env(name)
-        return gymnasium.make(name) if twin is None else twin
-    except (ValueError, gymnasium.error.Error) as error:
-        raise UsageError(str(error)) from error
+    return EnvHandle(env.spec, env, (env.spec.obs_size,), 0, name)
 
 
 def require_sizes(asked: EnvSpec, saved: EnvSpec, where: str) -> None:
@@ -130,8 +125,33 @@ def require_sizes(asked: EnvSpec, saved: EnvSpec, where: str) -> None:
         )
 
 
-def host_world(place: Place, seed: int) -> HostEnv:
-    """The environment of a place, to be stepped from Python."""
-    if isinstance(place.env, VectorEnv):
-        return VectorWorld(place.env, seed)
-    return GymnasiumWorld(place.env, seed) if place.stepped_from_python else JaxWorld(place.env)
+def spec_of(env: Any) -> EnvSpec:
+    """Read the sizes of a Gymnasium environment, or say why it cannot be used and what to do."""
+    name = env.spec.id if env.spec is not None else type(env.unwrapped).__name__
+    actions, observations = single_spaces(env)
+    if not isinstance(actions, gymnasium.spaces.Discrete):
+        raise UsageError(
+            f"{name} has the action space {actions}: SENTINEL chooses among Discrete(n) actions. "
+            f"Wrap it with gymnasium.wrappers.TransformAction to offer a list of discrete choices"
+        )
+    if not isinstance(observations, gymnasium.spaces.Box):
+        raise UsageError(
+            f"{name} has the observation space {observations}: a Box of numbers is needed. "
+            f"Wrap it with gymnasium.wrappers.FlattenObservation"
+        )
+    axes = len(observations.shape)
+    if axes > 2 or (axes == 2 and observations.dtype == np.uint8):
+        raise UsageError(
+            f"{name} shows images {observations.shape} of {observations.dtype}: the networks are for vectors. "
+            f"Extract features first, or wrap it with gymnasium.wrappers.FlattenObservation"
+        )
+    limit = env.spec.max_episode_steps if env.spec is not None else None
+    return EnvSpec(name, int(np.prod(observations.shape)), int(actions.n), None, limit)
+
+
+def single_spaces(env: Any) -> tuple[gymnasium.Space[Any], gymnasium.Space[Any]]:
+    """The spaces of one environment, also where many are vectorised."""
+    return (
+        getattr(env, "single_action_space", env.action_space),
+        getattr(env, "single_observation_space", env.observation_space),
+    )

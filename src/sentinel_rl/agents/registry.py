@@ -1,0 +1,154 @@
+"""The agents by the names that users give them; anyone may add one."""
+
+import dataclasses
+import difflib
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from sentinel_rl.agents.agent import Agent, BaseAgent
+from sentinel_rl.agents.cdqn import CDQN_OPTIONS, make_cdqn
+from sentinel_rl.agents.options import OPTIONS, make_sentinel
+from sentinel_rl.agents.random import RANDOM_OPTIONS, RandomAgent, make_random
+from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.agents.uadqn import UADQN_OPTIONS, UADQNAgent, make_uadqn
+from sentinel_rl.agents.vdqn import VDQN_OPTIONS, VDQNAgent, make_vdqn, make_vdqn_cvar
+from sentinel_rl.envs.handle import EnvLike, resolve_env
+from sentinel_rl.errors import UsageError
+from sentinel_rl.returns import Support
+
+# Makes an agent for an environment of a spec from options, or raises `UsageError`.
+Maker = Callable[..., Any]
+
+
+class Kind(NamedTuple):
+    """How an agent is made, from which options, and the class that comes out."""
+
+    make: Maker
+    options: tuple[str, ...]
+    agent: type[Any]
+
+
+_KINDS: dict[str, Kind] = {
+    "sentinel": Kind(make_sentinel, OPTIONS, SentinelAgent),
+    "cdqn": Kind(make_cdqn, CDQN_OPTIONS, SentinelAgent),
+    "vdqn": Kind(make_vdqn, VDQN_OPTIONS, VDQNAgent),
+    "vdqn-cvar": Kind(make_vdqn_cvar, VDQN_OPTIONS, VDQNAgent),
+    "uadqn": Kind(make_uadqn, UADQN_OPTIONS, UADQNAgent),
+    "random": Kind(make_random, RANDOM_OPTIONS, RandomAgent),
+}
+
+
+def agent_names() -> list[str]:
+    """The names of all agents, those of users included."""
+    return list(_KINDS)
+
+
+def agent_kind(name: str) -> Kind:
+    """What is registered under a name.
+
+    Raises:
+        UsageError: for an unknown name, with the nearest.
+    """
+    if name not in _KINDS:
+        near = difflib.get_close_matches(name, _KINDS, n=1)
+        hint = f"did you mean {near[0]!r}? " if near else ""
+        raise UsageError(f"unknown agent {name!r}: {hint}known are {', '.join(_KINDS)}")
+    return _KINDS[name]
+
+
+def register_agent(name: str, make: Maker, options: Sequence[str] | None = None) -> None:
+    """Give an agent a name that `make_agent`, the command line, studies and saved policies know.
+
+    Args:
+        name: for users; one that is taken is replaced when it was registered from the same place.
+        make: a class of agents, whose fields are its options, or a function ``make(spec, **options)`` that returns an
+            agent.
+        options: the names of the options; by default the fields of the class or the parameters of the function.
+
+    Raises:
+        UsageError: for a name that the library itself uses, or something that makes no agent.
+
+    Example:
+        >>> from sentinel_rl.agents.random import RandomAgent
+        >>> register_agent("always-left", lambda spec: RandomAgent(action=0))
+        >>> make_agent("always-left", EnvSpec("CartPole-v1", 4, 2)).action
+        0
+    """
+    if name in _BUILT_IN:
+        raise UsageError(f"the agent {name!r} belongs to the library: choose another name")
+    if not name or not callable(make):
+        raise UsageError(f"register_agent needs a name and a class or function, got {name!r} and {make!r}")
+    if isinstance(make, type):
+        if not dataclasses.is_dataclass(make):
+            raise UsageError(f"{make.__name__} is no agent: derive it from sentinel_rl.agents.agent.BaseAgent")
+        fields, cls = tuple(field.name for field in dataclasses.fields(make) if field.init), make
+        _KINDS[name] = Kind(lambda spec, **given: cls(**given), tuple(options or fields), cls)
+        return
+    parameters = list(inspect.signature(make).parameters.values())[1:]
+    named = tuple(each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD))
+    _KINDS[name] = Kind(make, tuple(named if options is None else options), BaseAgent)
+
+
+_BUILT_IN = frozenset(_KINDS)
+
+
+def make_agent(name: str, env: EnvLike, **options: Any) -> Agent:
+    """Make an agent by its name.
+
+    Args:
+        name: of a registered agent, for example ``"sentinel"``.
+        env: the environment, as a name, a Gymnasium or a JAX one, or its `EnvSpec`.
+        options: of the agent.
+
+    Raises:
+        UsageError: for an unknown name or option, or a value out of range.
+
+    Example:
+        >>> make_agent("uadqn", EnvSpec("CartPole-v0", 4, 2), quantiles=20).quantiles
+        20
+    """
+    return require_agent(agent_kind(name).make(resolve_env(env).spec, **options))
+
+
+def require_agent(agent: Any) -> Agent:
+    """Return an agent unless a method of the protocol is missing.
+
+    Raises:
+        UsageError: with what is missing.
+    """
+    missing = [name for name in _MEMBERS if not hasattr(type(agent), name)]
+    if missing:
+        raise UsageError(
+            f"{type(agent).__name__} is no agent: it lacks {', '.join(missing)}. "
+            "Derive it from sentinel_rl.agents.BaseAgent, which has a default for most"
+        )
+    return cast(Agent, agent)
+
+
+_MEMBERS: tuple[str, ...] = tuple(name for name in vars(Agent) if not name.startswith("_"))
+
+
+def named_options(agent: Any) -> tuple[str, dict[str, Any]] | None:
+    """The name of an agent and the options that make it again; None for one of a class that is not registered.
+
+    Example:
+        >>> agent = make_agent("sentinel", EnvSpec("CartPole-v0", 4, 2, (1.0, 1.0), 200), k=2)
+        >>> name, options = named_options(agent)
+        >>> name, options["k"], options["atoms"]
+        ('sentinel', 2, 51)
+    """
+    for name, kind in _KINDS.items():
+        if kind.agent is type(agent):
+            values = {field.name: getattr(agent, field.name) for field in dataclasses.fields(agent)}
+            support = values.pop("support", None)
+            if isinstance(support, Support):
+                values |= {"atoms": support.size, "v_min": support.low, "v_max": support.high}
+            return name, values
+    return None
+
+
+def options_of_kind(name: str) -> Mapping[str, Any]:
+    """The options of a registered agent with their defaults, where its class has them."""
+    defaults = {field.name: field.default for field in dataclasses.fields(agent_kind(name).agent)}
+    return {option: defaults.get(option, dataclasses.MISSING) for option in agent_kind(name).options}

@@ -1,0 +1,110 @@
+"""The support of categorical laws: derived from what is known of the rewards, and checked against what was seen."""
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from jaxtyping import Bool, Float
+
+from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.errors import UsageError
+from sentinel_rl.replay import Replay
+from sentinel_rl.returns import Support
+
+# The share of the targets' mass beyond an edge above which the returns are looked at.
+_TOLERATED = 0.01
+# Steps back from now in which returns are looked for.
+_WINDOW = 10_000
+
+
+def make_support(
+    spec: EnvSpec,
+    gamma: float,
+    time_limit: str = "terminal",
+    atoms: int | None = None,
+    v_min: float | None = None,
+    v_max: float | None = None,
+    reward_range: tuple[float, float] | None = None,
+) -> Support:
+    """Derive the range of discounted returns from the rewards of a step, the discount and the time limit.
+
+    ``[min(0, r_min S), max(0, r_max S)]`` with ``S = (1 - gamma^H) / (1 - gamma)``, H the time limit, or without
+    limit where time limits are bootstrapped through. A range that is given is kept, but must hold the returns.
+    """
+    rewards = reward_range if reward_range is not None else spec.reward_range
+    horizon = spec.max_steps if time_limit == "terminal" else None
+    needed = None
+    if rewards is not None and (gamma < 1 or horizon is not None):
+        sums = float(horizon or 0) if gamma == 1 else (1 - (gamma**horizon if horizon else 0.0)) / (1 - gamma)
+        needed = min(0.0, rewards[0] * sums), max(0.0, rewards[1] * sums)
+    if needed is None and (v_min is None or v_max is None):
+        raise UsageError(
+            f"the range of returns of {spec.name} is not known: give v_min and v_max, or the reward_range of a step"
+        )
+    derived = needed or (0.0, 0.0)  # where nothing is known, both ends are given
+    low, high = derived[0] if v_min is None else v_min, derived[1] if v_max is None else v_max
+    if time_limit == "bootstrap" and needed is not None and (low > needed[0] + 1e-6 or high < needed[1] - 1e-6):
+        raise UsageError(
+            f"the support [{low:g}, {high:g}] cannot hold the returns of {spec.name} with time_limit='bootstrap': "
+            f"they reach [{needed[0]:g}, {needed[1]:g}]"
+        )
+    try:
+        return Support(low, high, 51 if atoms is None else atoms)
+    except ValueError as error:
+        raise UsageError(f"{error}: check v_min, v_max, reward_range and atoms") from error
+
+
+def support_warning(
+    support: Support, gamma: float, t: int, metrics: Mapping[str, float], replay: Callable[[], Replay]
+) -> str | None:
+    """A warning, with the range that is needed, when returns were seen that do not fit into the support.
+
+    Mass at an edge alone is no fault: fresh networks spread theirs over the whole support, and where a time limit is
+    not part of the observation, values tend to the return without limit. The fault is a return that was seen and lies
+    outside.
+
+    Args:
+        support: of the agent.
+        gamma: discount.
+        t: steps done.
+        metrics: ``clip_low`` and ``clip_high``, the shares of the targets' mass that fell below and above it.
+        replay: gives the replay, whose rewards tell the returns; asked for only when mass is lost.
+    """
+    clipped = max(metrics.get("clip_low", 0.0), metrics.get("clip_high", 0.0))
+    if not clipped > _TOLERATED:
+        return None
+    low, high = seen_returns(replay(), gamma)
+    slack = 1e-3 * support.step
+    if low >= support.low - slack and high <= support.high + slack:
+        return None
+    return (
+        f"{clipped:.1%} of the mass of the targets lies outside the support "
+        f"[{support.low:g}, {support.high:g}] after {t} steps, and discounted returns from {low:.4g} to "
+        f"{high:.4g} were seen: give v_min={min(low, support.low):.4g} and "
+        f"v_max={max(high, support.high):.4g}, or wider, or the reward_range of a step"
+    )
+
+
+def seen_returns(replay: Replay, gamma: float) -> tuple[float, float]:
+    """The smallest and the largest discounted return from any of the latest steps whose episode is finished."""
+    seen = replay.latest(min(int(replay.newest) + 1, _WINDOW, replay.capacity))
+    reward, terminated, truncated = (np.asarray(part) for part in (seen.reward, seen.terminated, seen.truncated))
+    returns = discounted_returns(reward.astype(np.float64), terminated | truncated, gamma)
+    return (float(returns.min()), float(returns.max())) if returns.size else (0.0, 0.0)
+
+
+def discounted_returns(
+    reward: Float[np.ndarray, " t"], ended: Bool[np.ndarray, " t"], gamma: float
+) -> Float[np.ndarray, " s"]:
+    """The discounted return from every step of every finished episode, in order.
+
+    Example:
+        >>> discounted_returns(np.array([1.0, 2.0, 4.0]), np.array([False, True, False]), 0.5)
+        array([2., 2.])
+    """
+    finished = np.flatnonzero(ended)
+    returns = np.zeros(finished[-1] + 1 if finished.size else 0)
+    following = 0.0
+    for t in reversed(range(returns.size)):
+        following = reward[t] + gamma * following * (not ended[t])
+        returns[t] = following
+    return returns

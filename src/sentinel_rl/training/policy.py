@@ -1,0 +1,157 @@
+"""Saved policies: one small file with the networks and what is needed to act with them."""
+
+import dataclasses
+import warnings
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import jax
+
+from sentinel_rl.agents.agent import Agent
+from sentinel_rl.agents.registry import agent_names, make_agent
+from sentinel_rl.envs.handle import EnvHandle
+from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
+from sentinel_rl.risk import BeliefMeasure, RiskMeasure, parse_risk
+from sentinel_rl.storage.archive import load_archive, read_archive_manifest, save_archive
+from sentinel_rl.storage.configuration import plain, restored
+from sentinel_rl.training import legacy
+from sentinel_rl.training.schedule import PLAN_OPTIONS
+
+VERSION = 2
+
+
+class SavedPolicy(NamedTuple):
+    """A policy that was loaded.
+
+    Args:
+        agent: the agent it belongs to.
+        state: one that can act and explain.
+        handle: the sizes of the environment it was trained in.
+        kind: the name of the agent.
+        options: of the agent and of its training, all of them.
+        seed: of its run.
+        steps: that it was trained for.
+    """
+
+    agent: Agent
+    state: Any
+    handle: EnvHandle
+    kind: str
+    options: dict[str, Any]
+    seed: int
+    steps: int
+
+
+def policy_file(folder: Path, seed: int) -> Path:
+    """Where the policy of a seed is written in a run's folder."""
+    return folder / f"policy_seed_{seed}.zip"
+
+
+def best_file(folder: Path, seed: int) -> Path:
+    """Where the best policy of a seed by its evaluations is written in a run's folder."""
+    return folder / f"best_seed_{seed}.zip"
+
+
+def save_policy(
+    path: str | Path,
+    agent: Agent,
+    state: Any,
+    handle: EnvHandle,
+    kind: str,
+    options: Mapping[str, Any],
+    seed: int,
+    steps: int,
+) -> Path:
+    """Save what is needed to act, as one small file without pickle; a bare name gets ``.zip``.
+
+    A risk measure of the user's own cannot be written down: a warning says that loading will need it.
+
+    Raises:
+        UsageError: for an agent that has no registered name.
+    """
+    if kind not in agent_names():
+        raise UsageError(f"{kind!r} is not the name of an agent: give it one with register_agent, so that it can load")
+    written, missing = {}, []
+    for name, value in options.items():
+        if isinstance(value, RiskMeasure):
+            if not _parses_back(value):
+                missing.append(name)
+                continue
+            value = str(value)
+        written[name] = value
+    target = Path(path) if Path(path).suffix else Path(f"{path}.zip")
+    if missing:
+        needed = ", ".join(f"{name}={type(options[name]).__name__}(...)" for name in missing)
+        warnings.warn(
+            f"{target} cannot hold the risk measure of {' and '.join(missing)}, which has no registered name: "
+            f"loading needs it again, load({target.name!r}, {needed})",
+            SentinelWarning,
+            stacklevel=3,
+        )
+    about = {
+        "version": VERSION,
+        "agent": kind,
+        "options": written,
+        "needs": missing,
+        "spec": dataclasses.asdict(handle.spec),
+        "obs_shape": handle.obs_shape,
+        "first_action": handle.first_action,
+        "seed": seed,
+        "num_timesteps": steps,
+    }
+    return save_archive(target, agent.policy(state), plain(about))
+
+
+def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
+    """Load what `save_policy` wrote, now or in version 0.1.
+
+    Args:
+        path: of the file.
+        measures: options that the file could not hold, such as ``aleatory``, or other values of options of the agent.
+
+    Raises:
+        IncompatibleError: for a file that holds no policy, or one of an unknown agent.
+        UsageError: when a measure is needed and not given.
+    """
+    about = read_archive_manifest(path).about
+    if "spec" not in about:
+        raise IncompatibleError(f"{path} holds no policy: give a file that an agent's save() wrote")
+    kind, options = str(about.get("agent", "sentinel")), restored(about["options"])
+    if kind not in agent_names():
+        raise IncompatibleError(
+            f"{path} holds an agent of the unknown kind {kind!r}: register it with register_agent before loading, "
+            "or use the version that wrote it"
+        )
+    if "version" not in about:
+        options = legacy.full_options(kind, options)
+    lacking = [name for name in about.get("needs", ()) if name not in measures]
+    if lacking:
+        given = ", ".join(f"{name}=..." for name in lacking)
+        raise UsageError(f"{path} was saved without the risk measure of {' and '.join(lacking)}: load it with {given}")
+    options |= measures
+    spec = EnvSpec(**restored(about["spec"]))
+    own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
+    with warnings.catch_warnings():  # what was worth a warning was warned about before it was trained
+        warnings.simplefilter("ignore", SentinelWarning)
+        agent = make_agent(kind, spec, **own)
+    policy, _ = load_archive(path, policy_form(agent, spec))
+    handle = EnvHandle(spec, None, tuple(about["obs_shape"]), int(about["first_action"]))
+    return SavedPolicy(
+        agent, agent.with_policy(policy), handle, kind, options, int(about["seed"]), int(about["num_timesteps"])
+    )
+
+
+def policy_form(agent: Agent, spec: EnvSpec) -> Any:
+    """The shapes of a policy; nothing is computed or allocated."""
+    return jax.eval_shape(lambda key: agent.policy(agent.init(spec, key)), jax.random.key(0))
+
+
+def _parses_back(measure: RiskMeasure) -> bool:
+    """Whether the text of a measure stands for the same measure."""
+    try:
+        found: RiskMeasure | BeliefMeasure = parse_risk(str(measure))
+    except ValueError:
+        return False
+    return type(found) is type(measure)

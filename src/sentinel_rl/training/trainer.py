@@ -1,0 +1,407 @@
+"""Training, wired once: `train` is what the classes, the command line and studies are thin faces of."""
+
+import dataclasses
+import functools
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from pathlib import Path
+from typing import Any
+
+import gymnasium
+import numpy as np
+
+from sentinel_rl.agents.agent import Agent
+from sentinel_rl.agents.registry import make_agent, named_options, require_agent
+from sentinel_rl.compilation import use_compilation_cache
+from sentinel_rl.envs.handle import EnvHandle, EnvLike, require_sizes, resolve_env
+from sentinel_rl.errors import NumericalError, SentinelWarning, UsageError
+from sentinel_rl.risk import RiskMeasure
+from sentinel_rl.storage.configuration import plain, restored
+from sentinel_rl.storage.run_folder import RunFolder, open_run
+from sentinel_rl.training import legacy
+from sentinel_rl.training.checkpoints import Keeper
+from sentinel_rl.training.evaluation import EVALUATION_SEED
+from sentinel_rl.training.host_loop import HostTraining, OnStep
+from sentinel_rl.training.identity import run_identity
+from sentinel_rl.training.loop import BaseTraining, Training
+from sentinel_rl.training.metrics import Episodes
+from sentinel_rl.training.policy import best_file, policy_file, save_policy
+from sentinel_rl.training.progress import progress_bar
+from sentinel_rl.training.result import Result
+from sentinel_rl.training.schedule import PLAN_OPTIONS, Plan, make_plan
+from sentinel_rl.training.session import Callback, Evaluator, Reporter, Session
+from sentinel_rl.training.signals import Stopper, catch_signals
+from sentinel_rl.training.sinks import Logger, Sink
+
+# What a run's folder holds beside configuration, checkpoints and the mark of its end.
+ARTIFACTS = (
+    "checkpoints/seed_*",
+    "seed_*.monitor.csv",
+    "policy_seed_*.zip",
+    "best_seed_*.zip",
+    "curves.csv",
+    "eval.json",
+    "eval.csv",
+    "eval_*",
+    "frontier.*",
+    "assess.*",
+)
+
+
+def train(
+    agent: str | Agent | Sequence[Agent],
+    env: EnvLike,
+    steps: int = 100_000,
+    seeds: int | Iterable[int] = (0,),
+    *,
+    evaluate: int = 0,
+    evaluate_every: int | None = None,
+    evaluation_env: EnvLike = None,
+    evaluation_seed: int = EVALUATION_SEED,
+    gamma: float | None = None,
+    callbacks: Callback | Sequence[Callback] = (),
+    sinks: Sequence[Sink] = (),
+    folder: str | Path | None = None,
+    overwrite: bool = False,
+    save_every: int = 20_000,
+    points: int = 200,
+    reports: bool = True,
+    strict: bool = False,
+    progress: bool = False,
+    **options: Any,
+) -> Result:
+    """Train an agent on an environment, one run per seed.
+
+    On a JAX environment all runs are compiled with it and trained side by side. On a Gymnasium environment they are
+    trained one after the other. The same seed gives the same result, bit for bit, also after an interruption.
+
+    Args:
+        agent: an agent, one per seed, or the name of a registered one.
+        env: a name, a Gymnasium environment (or a vector of them), or a JAX environment.
+        steps: environment steps of every run.
+        seeds: one run each; a number ``n`` means 0 to ``n - 1``.
+        evaluate: episodes of every evaluation of the frozen policies; there is one at the end where it is not 0.
+        evaluate_every: steps between two evaluations during training; they also choose the best policy of a run.
+        evaluation_env: to evaluate in; by default the one to train in, a Gymnasium one made again from its spec.
+        evaluation_seed: of the episodes of evaluations.
+        gamma: discount of reported returns; by default the task's own (`EnvSpec.gamma`), whatever the agent learns
+            with.
+        callbacks: functions of a `Progress`, called after every chunk of steps; False ends the training.
+        sinks: take the scalars of the training, see `sentinel_rl.training.sinks`.
+        folder: for configuration, checkpoints, episodes, policies and curves; training that was interrupted there is
+            resumed, and Ctrl-C saves and stops.
+        overwrite: begin anew where the folder holds a run.
+        save_every: steps between two checkpoints.
+        points: of the learning curves.
+        reports: ask the agents for their reports after every chunk, for curves and sinks.
+        strict: a warning of an agent, such as returns outside its support, is an error.
+        progress: show a progress bar.
+        options: of the plan (``learn_every``, ``warmup``, ``epsilon_start``, ``epsilon_end``, ``epsilon_fraction``),
+            and of the agent where it is given by name.
+
+    Raises:
+        UsageError: for bad arguments, or a folder that holds something else.
+        Stopped: when a stop was requested; with a folder, calling again resumes.
+        NumericalError: when every run has failed; one that fails alone is noted in ``failures``.
+
+    Example:
+        >>> result = train("sentinel", "CartPole-v1", 400, seeds=2, evaluate=3, k=2, hidden=(8,), capacity=400)
+        >>> result.curves["return"].shape, result.episodes.reward.shape
+        ((2, 200), (2, 3))
+    """
+    handle = _trainable(env)
+    seeds = _seed_list(seeds)
+    agents, kind, own = _agents(agent, handle, len(seeds), options)
+    plan = checked_plan(steps, agents[0], options)
+    job = Job(
+        agents=agents,
+        handle=handle,
+        plan=plan,
+        seeds=seeds,
+        gamma=handle.spec.gamma if gamma is None else float(gamma),
+        points=points,
+        evaluate=evaluate,
+        evaluate_every=evaluate_every,
+        evaluation_env=evaluation_env,
+        evaluation_seed=evaluation_seed,
+        reports=reports,
+        strict=strict,
+        kind=kind,
+        options={**own, **{name: value for name, value in options.items() if name in PLAN_OPTIONS}},
+    )
+    return run_job(job, folder, overwrite, save_every, callbacks, sinks, progress)
+
+
+@dataclasses.dataclass(frozen=True)
+class Job:
+    """A training as `train` was asked for it; the arguments are those of `train`, resolved."""
+
+    agents: list[Agent]
+    handle: EnvHandle
+    plan: Plan
+    seeds: list[int]
+    gamma: float
+    points: int = 200
+    evaluate: int = 0
+    evaluate_every: int | None = None
+    evaluation_env: EnvLike = None
+    evaluation_seed: int = EVALUATION_SEED
+    reports: bool = True
+    strict: bool = False
+    kind: str | None = None
+    options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.evaluate < 0 or (self.evaluate_every is not None and self.evaluate_every < 1):
+            raise UsageError(
+                f"evaluate is a number of episodes and evaluate_every one of steps, got {self.evaluate} and "
+                f"{self.evaluate_every}"
+            )
+        if self.evaluate_every is not None and self.evaluate == 0:
+            raise UsageError(f"evaluate_every={self.evaluate_every} needs episodes: give evaluate=100, for example")
+
+    def configuration(self) -> dict[str, Any]:
+        """The identity of the runs, as their folder keeps it."""
+        evaluation = {"episodes": self.evaluate, "every": self.evaluate_every, "seed": self.evaluation_seed}
+        judged = {"gamma": self.gamma, "points": self.points, "evaluation": evaluation if self.evaluate else None}
+        return {**run_identity(self.agents, self.handle, self.plan, self.seeds), **judged}
+
+    def about(self) -> dict[str, Any]:
+        """What a folder notes beside the identity: names and options, from which it can be made again."""
+        named = self.kind, dict(self.options)
+        if self.kind is None and (found := named_options(self.agents[0])) is not None:
+            named = found[0], {**found[1], **self.options}
+        written = {name: _writable(value) for name, value in named[1].items()}
+        request = {"env": self.handle.name or self.handle.spec.name, "steps": self.plan.steps, "seeds": self.seeds}
+        return {"agent": named[0], "options": written, **request}
+
+
+def run_job(
+    job: Job,
+    folder: str | Path | None = None,
+    overwrite: bool = False,
+    save_every: int = 20_000,
+    callbacks: Callback | Sequence[Callback] = (),
+    sinks: Sequence[Sink] = (),
+    progress: bool = False,
+    loggers: Sequence[Logger] | None = None,
+    on_step: OnStep | None = None,
+    stopper: Stopper | None = None,
+    watch: Callable[[BaseTraining], None] = lambda training: None,
+) -> Result:
+    """Train as a job says; the arguments are those of `train`, and those that the classes add.
+
+    Args:
+        job: what to train.
+        folder: see `train`.
+        overwrite: see `train`.
+        save_every: see `train`.
+        callbacks: see `train`.
+        sinks: see `train`.
+        progress: see `train`.
+        loggers: one per seed, in place of fresh ones for the sinks.
+        on_step: called after every step, which is then made from Python, also in a JAX environment.
+        stopper: tells when to stop; by default signals are caught where there is a folder.
+        watch: is handed every training before its first step.
+    """
+    use_compilation_cache()
+    given = [callbacks] if callable(callbacks) else list(callbacks)
+    loggers = [Logger(sinks, seed) for seed in job.seeds] if loggers is None else list(loggers)
+    with ExitStack() as stack:
+        for sink in {id(sink): sink for logger in loggers for sink in logger.sinks}.values():
+            stack.callback(sink.close)
+        stopper = stack.enter_context(_signals(folder)) if stopper is None else stopper
+        opened = None
+        if folder is not None:
+            upgrade = functools.partial(_upgraded, job)
+            arguments = job.configuration(), overwrite, ARTIFACTS, job.about(), upgrade
+            opened = stack.enter_context(open_run(folder, *arguments))
+        show = stack.enter_context(progress_bar(job.plan.steps, len(job.seeds), progress))
+        sessions = _sessions(job, opened, save_every, stopper, on_step)
+        parts: list[Result] = []
+        for number, session in enumerate(sessions):
+            (training,) = session.trainings
+            own = loggers if isinstance(training, Training) else [loggers[number]]
+            session.reporters = [Reporter(own, job.strict, job.reports)]
+            session.callbacks = [show, *given]
+            watch(training)
+            parts.append(_run(job, session, opened, sum(len(part.failures) for part in parts)))
+            if session.stopped_early:
+                break
+        result = Result.join(parts)
+        if opened is not None:
+            result.write_curves(opened.path / "curves.csv")
+            opened.finish({"steps": result.steps, "seeds": result.lines()})
+    return result
+
+
+def _sessions(
+    job: Job, folder: RunFolder | None, save_every: int, stopper: Stopper, on_step: OnStep | None
+) -> Iterator[Session]:
+    """All runs at once where they are compiled with their environment, else one session after the other."""
+    compiled = job.handle.is_jax and on_step is None
+    if on_step is not None and len(job.seeds) > 1:
+        raise UsageError("a callback that is called after every step trains one seed at a time: give one seed")
+    for part in [job.seeds] if compiled else [[seed] for seed in job.seeds]:
+        evaluator = None
+        if job.evaluate:
+            evaluator = Evaluator(_evaluation_handle(job), job.evaluate, job.evaluation_seed, job.gamma)
+        training: Training | HostTraining
+        if compiled:
+            training = Training(job.agents, job.handle.env, job.plan, part, job.points, job.gamma)
+        else:
+            own = job.agents[job.seeds.index(part[0])]
+            training = HostTraining(own, job.handle, job.plan, part[0], job.points, job.gamma, on_step)
+        keepers = []
+        if folder is not None:
+            place = folder.checkpoints / ("" if compiled else f"seed_{part[0]}")
+            keepers = [Keeper(training, place, save_every, folder.path, job.handle.spec.name)]
+        yield Session([training], evaluator, job.evaluate_every, stopper, keepers, target=save_every)
+
+
+def _run(job: Job, session: Session, folder: RunFolder | None, failed_before: int) -> Result:
+    """Train a session to its end; one run of several may fail."""
+    (training,) = session.trainings
+    final: tuple[Episodes, Mapping[str, np.ndarray]] | None = None
+    try:
+        session.run()
+        final = session.evaluate_finally()
+    except NumericalError as error:
+        if isinstance(training, Training) or failed_before + 1 == len(job.seeds):
+            raise
+        training.failures[0] = str(error)
+        warnings.warn(f"{error}; the other seeds go on", SentinelWarning, stacklevel=4)
+        if job.evaluate:
+            final = Episodes(*[np.full((1, job.evaluate), np.nan)] * 4), {}
+    if folder is not None:
+        _save_policies(job, session, folder.path)
+    episodes, diagnostics = (None, {}) if final is None else final
+    return Result(
+        agents=list(training.agents),
+        handle=job.handle,
+        seeds=list(training.seeds),
+        steps=training.t,
+        curves=training.history.curves(),
+        totals=training.history.totals(),
+        table=training.history.table(),
+        episodes=episodes,
+        diagnostics=diagnostics,
+        evaluations=training.history.evaluations(),
+        best=training.best,
+        failures={training.seeds[run]: why for run, why in training.failures.items()},
+        agent_states=training.agent_states(),
+    )
+
+
+def _save_policies(job: Job, session: Session, folder: Path) -> None:
+    """Save the policies of the runs that did not fail, and the best ones of their evaluations."""
+    about = job.about()
+    if about["agent"] is None:
+        warnings.warn(
+            f"{type(job.agents[0]).__name__} has no registered name, and its policies are not saved as files: give it "
+            "one with register_agent. Checkpoints are kept",
+            SentinelWarning,
+            stacklevel=5,
+        )
+        return
+    (training,) = session.trainings
+    options = job.options if job.kind is not None else (named_options(job.agents[0]) or ("", {}))[1] | dict(job.options)
+    for run, (seed, state) in enumerate(zip(training.seeds, training.agent_states(), strict=True)):
+        if run in training.failures:
+            continue
+        agent = training.agents[run]
+        saved = functools.partial(save_policy, agent=agent, handle=job.handle, kind=about["agent"], options=options)
+        saved(policy_file(folder, seed), state=state, seed=seed, steps=training.t)
+        if training.best:
+            best = training.best[run]
+            saved(best_file(folder, seed), state=agent.with_policy(best.policy), seed=seed, steps=best.step)
+
+
+def _trainable(env: EnvLike) -> EnvHandle:
+    handle = resolve_env(env)
+    if handle.env is None:
+        raise UsageError(f"training needs an environment, got {env!r}: give a name, a Gymnasium or a JAX environment")
+    return handle
+
+
+def _seed_list(seeds: int | Iterable[int]) -> list[int]:
+    """The seeds, each once."""
+    listed = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
+    if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
+        raise UsageError(f"training needs seeds of at least 0, each once, got {listed}")
+    return listed
+
+
+def _agents(
+    given: str | Agent | Sequence[Agent], handle: EnvHandle, count: int, options: Mapping[str, Any]
+) -> tuple[list[Agent], str | None, dict[str, Any]]:
+    """The agents of the runs, their name and their options, where they are made by name."""
+    own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
+    if isinstance(given, str):
+        return [make_agent(given, handle.spec, **own)] * count, given, own
+    if own:
+        raise UsageError(
+            f"unknown option {next(iter(own))}: options of the agent go with its name, train('sentinel', env, k=4)"
+        )
+    several = list(given) if isinstance(given, (list, tuple)) else [given] * count
+    if len(several) != count:
+        raise UsageError(f"there are {len(several)} agents for {count} seeds: give one, or one per seed")
+    return [require_agent(agent) for agent in several], None, {}
+
+
+def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any]) -> Plan:
+    """The plan of a training from options; one in which nothing is learnt is warned about."""
+    plan = make_plan(steps, agent.warmup, options)
+    if plan.learn_times.size == 0 and agent.warmup:
+        warnings.warn(
+            f"0 updates would be made in {steps} steps: train longer than the warm-up of {plan.warmup}, "
+            f"or learn more often",
+            SentinelWarning,
+            stacklevel=3,
+        )
+    return plan
+
+
+def _upgraded(job: Job, saved: dict[str, Any]) -> Mapping[str, Any]:
+    """The configuration of a run folder of version 0.1 in the form of this one."""
+    if not legacy.is_legacy(saved):
+        return saved
+    asked = legacy.request(saved)
+    options = restored(asked["options"])
+    handle = resolve_env(asked["env"])
+    own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
+    agents = [make_agent(asked["agent"], handle.spec, **own)] * len(asked["seeds"])
+    plan = make_plan(asked["steps"], agents[0].warmup, options)
+    # What version 0.1 did not know is no difference.
+    return {**job.configuration(), **run_identity(agents, handle, plan, asked["seeds"])}
+
+
+def _evaluation_handle(job: Job) -> EnvHandle:
+    """The environment to evaluate in: the one to train in is in the middle of an episode, unless it is a JAX one."""
+    if job.evaluation_env is not None:
+        handle = resolve_env(job.evaluation_env)
+        require_sizes(handle.spec, job.handle.spec, "the agent")
+        return handle
+    if job.handle.is_jax:
+        return job.handle
+    spec = getattr(job.handle.env, "spec", None)
+    if spec is None:
+        raise UsageError(f"{job.handle.spec.name} cannot be made a second time to evaluate in: give evaluation_env")
+    return dataclasses.replace(job.handle, env=gymnasium.make(spec))
+
+
+def _signals(folder: str | Path | None) -> AbstractContextManager[Stopper]:
+    """Catch signals where there is something to save, and where Python can: in the main thread."""
+    if folder is not None and threading.current_thread() is threading.main_thread():
+        return catch_signals()
+    return nullcontext(Stopper(active=False))
+
+
+def _writable(value: Any) -> Any:
+    """An option as a file holds it; one that it cannot hold is described."""
+    try:
+        return plain(str(value) if isinstance(value, RiskMeasure) else value)
+    except UsageError:
+        return repr(value)
