@@ -159,8 +159,8 @@ def _listed(changes: Options) -> str:
 def shifted(name: str) -> tuple[Metric, ...]:
     """The metrics of the frozen policies under a shift."""
     return (
-        Metric(f"value, {name}", "value", "high", evaluated("mean", name)),
-        Metric(f"tail, {name}", "CVaR .25", "high", evaluated("cvar_25", name)),
+        Metric(f"value, {name}", "value", "high", evaluated("value", name)),
+        Metric(f"tail, {name}", "CVaR .25", "high", evaluated("tail", name)),
         Metric(
             f"ends_per_1000, {name}", "crashes per 1000 episodes", "low", evaluated("terminations_per_1000", name), 1
         ),
