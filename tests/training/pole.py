@@ -40,7 +40,7 @@ def start(agent: Agent, env: Any, seed_key: jax.Array) -> RunState:
 def run_alone(agent: Agent, env: Any, plan: Plan, run: RunState, parts: Segments, steps: int) -> Any:
     """Advance one run by a chunk: its state, trace and metrics."""
     one = Population(*jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (agent, run)))
-    ((after, trace, metrics),) = run_chunk([one], env, plan, parts, steps)
+    ((after, trace, metrics),) = run_chunk([one], env, plan.exploration, parts, steps)
     return jax.tree.map(lambda leaf: leaf[0], (after.runs, trace, metrics))
 
 
