@@ -1,6 +1,5 @@
 """Plans in segments and chunks: every step and update once, few chunks, one compiled program, and the same bits."""
 
-import contextlib
 import dataclasses
 
 import jax
@@ -13,7 +12,7 @@ from sentinel_rl.training import population
 from sentinel_rl.training.population import Fleet
 from sentinel_rl.training.schedule import Every, Plan, Triangular
 from sentinel_rl.training.segments import Segments, chunked, segments
-from tests.training.pole import AGENT, ENV, PLAN, bit_equal, leaves
+from tests.training.pole import AGENT, ENV, PLAN, bit_equal, compilations, leaves
 
 SCHEDULES = st.one_of(st.integers(1, 90).map(Every), st.just(Triangular()))
 SIZE = 40
@@ -106,20 +105,6 @@ def test_an_end_between_two_segments_is_cut_there(end):
     """One was ignored, and one was an IndexError."""
     ends = [int(parts.end[-1]) for parts, _ in chunked(Plan(4_000, Every(100)), 0, 2_000, end=end)]
     assert ends[-1] == end
-
-
-@contextlib.contextmanager
-def compilations():
-    """The names of the programs that are compiled meanwhile."""
-    names = []
-
-    def note(event, seconds, **about):
-        if event == "/jax/core/compile/backend_compile_duration":
-            names.append(about["fun_name"])
-
-    jax.monitoring.register_event_duration_secs_listener(note)
-    yield names
-    jax.monitoring.unregister_event_duration_listener(note)
 
 
 def course(plan, *ends, target=None):
