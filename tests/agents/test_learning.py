@@ -94,6 +94,15 @@ def test_who_chooses_the_action_of_the_successor(option: Any):
     np.testing.assert_allclose(found.max(axis=1), 1, atol=1e-5)
 
 
+@pytest.mark.parametrize(("option", "expected"), [("online", [3, 3, 3]), ("target", [2, 2, 8])])
+def test_the_literal_reading_chooses_without_weights(option: Any, expected: list[int]):
+    """The third member praises action 0 alone: weighted by consensus action 1 is best, unweighted action 0."""
+    networks = constant([2, 3, 0], [2, 3, 0], [8, 3, 0])
+    agent = small(bootstrap_action=option, gamma=1.0, lam=1.0, epistemic=Expectation(), aleatory=Expectation())
+    found = target_of(agent, state_of(networks, networks), one(0.0, members=3))
+    assert found.argmax(axis=1).tolist() == expected
+
+
 def test_clipped_mass_is_reported():
     agent = small(k=1, gamma=1.0)
     state = state_of(constant([0, 0, 0]), constant([8, 8, 8]))

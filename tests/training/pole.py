@@ -1,6 +1,8 @@
 """A small SENTINEL on CartPole, and its compiled runs, shared by the tests of the runners."""
 
+import contextlib
 import functools
+from collections.abc import Iterator
 from typing import Any
 
 import jax
@@ -40,7 +42,7 @@ def start(agent: Agent, env: Any, seed_key: jax.Array) -> RunState:
 def run_alone(agent: Agent, env: Any, plan: Plan, run: RunState, parts: Segments, steps: int) -> Any:
     """Advance one run by a chunk: its state, trace and metrics."""
     one = Population(*jax.tree.map(lambda leaf: jnp.asarray(leaf)[None], (agent, run)))
-    ((after, trace, metrics),) = run_chunk([one], env, plan, parts, steps)
+    ((after, trace, metrics),) = run_chunk([one], env, plan.exploration, parts, steps)
     return jax.tree.map(lambda leaf: leaf[0], (after.runs, trace, metrics))
 
 
@@ -62,6 +64,22 @@ def advance(run: RunState, parts: Segments = PARTS, agent: Agent = AGENT) -> Any
 def whole_run(seed: int) -> Any:
     """One run from its first step to its last: the state, the trace and the metrics."""
     return advance(begin(AGENT, ENV, jax.random.key(seed)))
+
+
+@contextlib.contextmanager
+def compilations() -> Iterator[list[str]]:
+    """The names of the programs that are compiled meanwhile."""
+    names: list[str] = []
+
+    def note(event: str, seconds: float, **about: Any) -> None:
+        if event == "/jax/core/compile/backend_compile_duration":
+            names.append(about["fun_name"])
+
+    jax.monitoring.register_event_duration_secs_listener(note)
+    try:
+        yield names
+    finally:
+        jax.monitoring.unregister_event_duration_listener(note)
 
 
 def leaves(tree: Any) -> list[np.ndarray]:

@@ -5,9 +5,26 @@ import dataclasses
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
+from sentinel_rl.agents.random import RandomAgent
+from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.training.fused import StepTrace, learn_key, step_keys, unpack
-from tests.training.pole import AGENT, ENV, PARTS, PLAN, advance, begin, bit_equal, leaves, whole_run
+from sentinel_rl.training.schedule import Every, Plan
+from sentinel_rl.training.segments import segments
+from tests.training.pole import (
+    AGENT,
+    ENV,
+    PARTS,
+    PLAN,
+    advance,
+    begin,
+    bit_equal,
+    leaves,
+    run_alone,
+    start,
+    whole_run,
+)
 
 
 def words(keys: jax.Array) -> set[tuple[int, ...]]:
@@ -68,6 +85,20 @@ def test_the_replay_holds_true_successors():
             np.testing.assert_array_equal(after[t % 64], following)
         assert rows[t % 64, 8] == trace.action[t]
         assert rows[t % 64, 10] == ended[t]
+
+
+@pytest.mark.parametrize("length", [None, 15])
+def test_an_episode_that_the_time_limit_ends_is_followed_by_a_new_one(length: int | None):
+    """No pole falls in five steps: only truncations end these episodes."""
+    world, plan, agent = CartPole(max_steps=5), Plan(steps=15, learn=Every(15)), RandomAgent()
+    parts = dataclasses.replace(segments(plan), length=length)
+    advance = jax.jit(lambda run: run_alone(agent, world, plan, run, parts, plan.steps))
+    run, trace, _ = advance(start(agent, world, jax.random.key(2)))
+    assert not trace.terminated.any()
+    assert trace.truncated.tolist() == [False, False, False, False, True] * 3
+    assert run.env.time == 0
+    assert np.abs(run.obs).max() <= 0.05
+    np.testing.assert_array_equal(run.obs, run.env.motion)
 
 
 def test_metrics_are_nan_where_no_update_is_made():

@@ -1,5 +1,6 @@
 """The host runner: the fused trace on a JAX environment, and any Gymnasium environment or a clear refusal."""
 
+import dataclasses
 import functools
 from typing import Any
 
@@ -19,7 +20,8 @@ from sentinel_rl.replay import Replay, Transition, init_replay
 from sentinel_rl.training.host import HostRun
 from sentinel_rl.training.host_envs import GymnasiumWorld, HostStep, JaxWorld, VectorWorld, spec_of
 from sentinel_rl.training.schedule import Every, Plan
-from tests.training.pole import AGENT, ENV, PLAN, advance, begin, bit_equal, whole_run
+from sentinel_rl.training.segments import segments
+from tests.training.pole import AGENT, ENV, PLAN, advance, begin, bit_equal, compilations, run_alone, whole_run
 
 
 class Keeper(eqx.Module):
@@ -88,6 +90,27 @@ def test_what_is_learned_is_bit_equal_to_the_fused_runner_s():
     assert [t + 1 for t, (_, _, made) in enumerate(steps) if made] == PLAN.learn_times.tolist()
     losses = [made["loss"] for _, _, updates in steps for made in updates]
     np.testing.assert_array_equal(losses, metrics["loss"][1:])
+
+
+def test_another_run_compiles_nothing():
+    """Neither another seed nor another number of steps, exploration, or lambda of the agent."""
+    on_jax()
+    plan = Plan(steps=41, learn=PLAN.learn, warmup=10, epsilon_end=0.3)
+    with compilations() as names:
+        other = HostRun(dataclasses.replace(AGENT, lam=2.0), JaxWorld(ENV), plan, seed=5)
+        steps = [other.step() for _ in range(41)]
+    assert names == []
+    assert sum(len(made) for _, _, made in steps) == 2
+    expected, trace, _ = course_of_seed_five(plan)
+    assert [int(action) for _, [action], _ in steps] == trace.action.tolist()
+    assert bit_equal(other.state.online, expected.agent.online)
+
+
+def course_of_seed_five(plan: Plan) -> Any:
+    """The same in the fused runner."""
+    agent = dataclasses.replace(AGENT, lam=2.0)
+    run = begin(agent, ENV, jax.random.key(5))
+    return jax.jit(lambda a, r: run_alone(a, ENV, plan, r, segments(plan), plan.steps))(agent, run)
 
 
 def test_an_agent_that_changes_with_the_episode_acts_as_in_the_fused_runner():

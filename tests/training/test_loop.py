@@ -13,8 +13,7 @@ from sentinel_rl.storage.checkpoint import saved
 from sentinel_rl.storage.run_folder import open_run
 from sentinel_rl.training.episodes import monitor_file
 from sentinel_rl.training.loop import Training, load_into, train
-from sentinel_rl.training.schedule import Every, Plan, Triangular
-from sentinel_rl.training.segments import chunked
+from sentinel_rl.training.schedule import Every, Plan
 from sentinel_rl.training.signals import Stopper
 from tests.storage.trees import assert_same
 
@@ -36,35 +35,22 @@ def whole():
     return training
 
 
-@pytest.mark.parametrize("learn", [Every(100), Every(70), Triangular()])
-@pytest.mark.parametrize(("start", "end"), [(0, None), (300, None), (0, 300), (300, 600)])
-def test_chunks_cover_every_step_and_update_once(learn, start, end):
-    plan = Plan(1_000, learn, warmup=150)
-    first = [int(t) for t in np.union1d(learn.times(1_000), [0, 1_000])]
-    start, end = (min(first, key=lambda t: abs(t - wanted)) if wanted else wanted for wanted in (start, end))
-    steps, updates = [], []
-    for parts, longest in chunked(plan, start, 200, end):
-        assert parts.end[-1] - parts.begin[0] <= longest
-        for a, b, update in zip(parts.begin, parts.end, parts.update, strict=True):
-            steps += range(a, b)
-            updates += [int(b)] if update > 0 and b > a else []
-            if parts.length is not None:
-                assert b - a == parts.length
-    last = 1_000 if end is None else end
-    assert steps == list(range(start, last))
-    assert updates == [t for t in plan.learn_times if start < t <= last]
-
-
-def test_a_plan_that_is_done_has_no_chunks():
-    assert list(chunked(PLAN, 240, 100)) == []
-
-
 def test_the_bits_do_not_depend_on_the_chunks(whole):
     training = begin()
     for _ in training.chunks(40):
         pass
     assert_same(training.tree(), whole.tree())
+    assert training.t == PLAN.steps
     assert [log.episodes[-1].length for log in training.logs] == [log.episodes[-1].length for log in whole.logs]
+
+
+def test_the_bits_do_not_depend_on_where_a_training_was_asked_to_stop(whole):
+    training = begin()
+    for end in (30, 150, 150, 210, 1_000):  # in the middle of a segment, again, and past the end of the plan
+        for _ in training.chunks(100, end=end):
+            pass
+        assert training.t == min(end, PLAN.steps)
+    assert_same(training.tree(), whole.tree())
 
 
 def test_a_seed_is_the_same_beside_others_and_differs_from_them(whole):

@@ -1,5 +1,6 @@
-"""When things happen: the paper's times by hand, and stretches that cover every step exactly once."""
+"""When things happen: the paper's times by hand, and the decline of epsilon."""
 
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -7,9 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rl.training.schedule import Every, Plan, Triangular
-from sentinel_rl.training.segments import segments
-
-SCHEDULES = st.one_of(st.integers(1, 40).map(Every), st.just(Triangular()))
 
 
 def epsilons(plan: Plan, *times: int) -> list[float]:
@@ -28,6 +26,7 @@ def test_triangular_by_hand():
     assert times.tolist() == [1, 3, 6, 10, 15, 21, 28, 36, 45, 55]
     assert times[4::5].tolist() == [15, 55], "highway's target networks"
     assert Triangular().times(120)[14] == 120
+    assert Triangular().period is None
 
 
 @given(st.integers(1, 100_000))
@@ -54,6 +53,15 @@ def test_epsilon_by_hand():
     np.testing.assert_allclose(epsilons(plan, 350, 351, 1_099), 0.05, rtol=1e-6)
 
 
+def test_another_decline_is_no_other_program():
+    """The numbers are arguments: what is compiled for one plan serves any other."""
+    epsilon = jax.jit(lambda exploration, t: exploration.epsilon(t))
+    for steps, warmup, end in ((1_000, 100, 0.05), (1_200, 7, 0.2)):
+        plan = Plan(steps=steps, warmup=warmup, epsilon_end=end)
+        np.testing.assert_allclose(epsilon(plan.exploration, 250), epsilons(plan, 250)[0], rtol=1e-6)
+    assert epsilon._cache_size() == 1
+
+
 def test_epsilon_without_a_decline_falls_at_once():
     np.testing.assert_allclose(epsilons(Plan(steps=10, warmup=4, epsilon_fraction=0.0), 4, 5), [1, 0.05], rtol=1e-6)
 
@@ -63,44 +71,6 @@ def test_epsilon_stays_between_its_ends(t, warmup, start, end):
     low, high = sorted([start, end])
     plan = Plan(steps=80, warmup=20 * warmup, epsilon_start=start, epsilon_end=end)
     assert low - 1e-6 <= epsilons(plan, t)[0] <= high + 1e-6
-
-
-@given(SCHEDULES, st.integers(1, 300), st.integers(0, 80), st.integers(1, 60), st.data())
-def test_stretches_cover_every_step_once_and_number_the_updates(schedule, steps, warmup, longest, data):
-    plan = Plan(steps=steps, learn=schedule, warmup=warmup)
-    begin = data.draw(st.integers(0, steps - 1))
-    parts = segments(plan, begin, longest)
-    covered = [t for first, last in zip(parts.begin, parts.end, strict=True) for t in range(first, last)]
-    assert covered == list(range(begin, steps))
-    assert max(parts.end - parts.begin) <= longest
-    times = plan.learn_times.tolist()
-    expected = [times.index(end) + 1 if end in times else 0 for end in parts.end]
-    assert parts.update.tolist() == expected
-    assert [t for t in times if t > begin] == [end for end in parts.end if end in times], "no update is lost"
-
-
-def test_updates_are_numbered_from_one():
-    parts = segments(Plan(steps=500, learn=Every(100), warmup=100), 0)
-    assert parts.begin.tolist() == [0, 100, 200, 300, 400]
-    assert parts.end.tolist() == [100, 200, 300, 400, 500]
-    assert parts.update.tolist() == [0, 1, 2, 3, 4]
-    assert parts.length == 100
-
-
-def test_the_length_is_known_only_where_all_are_equal():
-    plan = Plan(steps=450, learn=Every(100), warmup=0)
-    assert segments(plan, 0).length is None
-    assert segments(plan, 0)[:4].length is None
-    assert segments(plan, 400).length == 50
-    assert segments(Plan(steps=20, learn=Triangular(), warmup=0), 0).length is None
-
-
-def test_a_part_of_the_stretches():
-    parts = segments(Plan(steps=500, learn=Every(100), warmup=100), 0)
-    assert len(parts[1:3]) == 2
-    assert parts[1:3].begin.tolist() == [100, 200]
-    assert parts[1:3].update.tolist() == [1, 2]
-    assert parts[1:3].length == 100
 
 
 @pytest.mark.parametrize(

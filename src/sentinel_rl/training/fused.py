@@ -1,6 +1,6 @@
 """Agents and a JAX environment in one compiled loop, for populations of runs at once.
 
-Time runs in stretches that end with an update, stretches in chunks of a second or so between which the host saves,
+Steps are made in segments that end with an update, segments in chunks of a second or so between which the host saves,
 reports and looks for NaN. All runs share one clock: learning happens when it is due, not at every step.
 """
 
@@ -17,7 +17,7 @@ from jaxtyping import Array, Bool, Float, Int
 from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.spec import Env, TimeStep
 from sentinel_rl.replay import Transition
-from sentinel_rl.training.schedule import Plan
+from sentinel_rl.training.schedule import Exploration
 from sentinel_rl.training.segments import Segments
 
 # Steps per turn of the loop on an accelerator, where a turn has a price of its own (an eighth of a step's).
@@ -130,24 +130,35 @@ class _Carry(NamedTuple):
 
 
 def run_chunk(
-    populations: Sequence[Population], env: Env, plan: Plan, parts: Segments, steps: int
+    populations: Sequence[Population], env: Env, exploration: Exploration, parts: Segments, steps: int
 ) -> list[tuple[Population, StepTrace, Metrics]]:
-    """Advance populations by a chunk of stretches.
+    """Advance populations by a chunk of segments.
 
     Every agent family acts, remembers and learns by itself; the worlds of all are stepped in one batch, so that
     another family costs what its agents cost, and no other simulation is compiled for it.
 
+    Args:
+        populations: one per agent family.
+        env: a JAX environment.
+        exploration: the decline of epsilon.
+        parts: the segments; empty ones at the end are skipped. On an accelerator those of a known length are full.
+        steps: rows of the trace, at least the steps of the segments.
+
     Returns:
-        for every population what it became, the trace of the chunk's steps ``[runs, steps]`` and the metrics of its
-        stretches ``[runs, stretches]`` (NaN without an update).
+        for every population what it became, the trace ``[runs, steps]`` (zeros after the chunk's last step) and the
+        metrics of its segments ``[runs, segments]`` (NaN without an update).
     """
     sizes = [population.size for population in populations]
     agents = [population.agents for population in populations]
     run_keys = join([population.runs.key for population in populations])
     origin = parts.begin[0]
 
+    def keys_of(t: Array) -> StepKeys:
+        keys: StepKeys = each_run(step_keys)(run_keys, jnp.full(sum(sizes), t))
+        return keys
+
     def advance(t: Array, keys: StepKeys, carry: _Carry) -> _Carry:
-        epsilon = plan.epsilon(t)
+        epsilon = exploration.epsilon(t)
         act = each_run(lambda agent, state, obs, key: agent.act(state, obs, epsilon, key))
         observe = each_run(lambda agent, state, seen, key: agent.observe(state, t, seen, key))
         own = zip(agents, carry.agents, cut((carry.obs, keys.act), sizes), strict=True)
@@ -162,28 +173,33 @@ def run_chunk(
         rows = jax.lax.dynamic_update_index_in_dim(carry.rows, now.pack(), t - origin, axis=0)
         return _Carry(states, worlds, obs, rows)
 
-    def stretch(carry: _Carry, part: tuple[Array, Array, Array]) -> tuple[_Carry, list[Metrics]]:
-        begin, end, update = part
-        keys_of = each_run(lambda key, t: step_keys(key, t))
+    def segment(number: Array, carried: tuple[_Carry, list[Metrics]]) -> tuple[_Carry, list[Metrics]]:
+        carry, told = carried
+        begin, end, update = (times[number] for times in clock)
         if parts.length is None:
-
-            def turn(t: Array, carry: _Carry) -> _Carry:
-                return advance(t, keys_of(run_keys, jnp.full(sum(sizes), t)), carry)
-
-            carry = jax.lax.fori_loop(begin, end, turn, carry)
+            carry = jax.lax.fori_loop(begin, end, lambda t, now: advance(t, keys_of(t), now), carry)
         else:
             times = begin + jnp.arange(parts.length)
-            keys = jax.vmap(lambda t: keys_of(run_keys, jnp.full(sum(sizes), t)))(times)  # one call, not one a step
-            unroll = 1 if jax.default_backend() == "cpu" else _UNROLL
-            carry, _ = jax.lax.scan(lambda c, now: (advance(*now, c), None), carry, (times, keys), unroll=unroll)
-        states, metrics = _learn(agents, carry.agents, cut(run_keys, sizes), update)
-        return carry._replace(agents=states), metrics
+            keys = jax.vmap(keys_of)(times)  # one call, not one a step
+            if jax.default_backend() == "cpu":
 
+                def turn(place: Array, now: _Carry) -> _Carry:
+                    return advance(begin + place, jax.tree.map(lambda leaf: leaf[place], keys), now)
+
+                carry = jax.lax.fori_loop(0, end - begin, turn, carry)
+            else:  # where the end of a loop is not known, an accelerator asks the host at every turn
+                carry, _ = jax.lax.scan(lambda c, now: (advance(*now, c), None), carry, (times, keys), unroll=_UNROLL)
+        states, metrics = _learn(agents, carry.agents, cut(run_keys, sizes), update)
+        told = jax.tree.map(lambda rows, row: rows.at[number].set(row), told, metrics)
+        return carry._replace(agents=states), told
+
+    clock = jnp.asarray(parts.begin), jnp.asarray(parts.end), jnp.asarray(parts.update)
     worlds, obs = join([(population.runs.env, population.runs.obs) for population in populations])
     blank = jnp.zeros((steps, sum(sizes), len(StepTrace._fields)))
     carry = _Carry([population.runs.agent for population in populations], worlds, obs, blank)
-    times = jnp.asarray(parts.begin), jnp.asarray(parts.end), jnp.asarray(parts.update)
-    carry, metrics = jax.lax.scan(stretch, carry, times)
+    _, shapes = jax.eval_shape(lambda: _learn(agents, carry.agents, cut(run_keys, sizes), clock[2][0]))
+    told = jax.tree.map(lambda row: jnp.full((len(parts), *row.shape), jnp.nan, row.dtype), shapes)
+    carry, metrics = jax.lax.fori_loop(0, jnp.count_nonzero(clock[1] > clock[0]), segment, (carry, told))
     traces = unpack(jnp.moveaxis(carry.rows, 0, 1))
     parted = zip(agents, carry.agents, cut((carry.worlds, carry.obs, run_keys, traces), sizes), metrics, strict=True)
     return [

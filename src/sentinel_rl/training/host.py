@@ -5,8 +5,9 @@ costs time is the way into a compiled program, not the program: a step calls one
 and taken in with the next update or the end of an episode, before which no agent needs them.
 """
 
-from functools import partial
-from typing import Any
+from collections.abc import Callable
+from functools import lru_cache, partial
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,10 +15,11 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from sentinel_rl.agents.agent import Agent, Metrics
+from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.replay import Transition
 from sentinel_rl.training.fused import learn_key, step_keys
 from sentinel_rl.training.host_envs import HostEnv, HostStep
-from sentinel_rl.training.schedule import Plan
+from sentinel_rl.training.schedule import Exploration, Plan
 
 # Transitions that wait at most before they are taken in.
 _WAITING = 128
@@ -38,16 +40,17 @@ class HostRun:
         self.world, self.plan, self.t = world, plan, 0
         # Python classes are flattened slowly: compiled functions take and return lists of arrays.
         self._agent, self._agent_form = jax.tree.flatten(self.agent)
-        state = jax.jit(lambda a, k: a.init(world.spec, k))(self.agent, init_key)
-        self._state, self._state_form = jax.tree.flatten(state)
+        self._state, self._state_form = jax.tree.flatten(_start(self.agent, world.spec, init_key))
+        self._programs = _programs(self._agent_form, self._state_form, jax.random.key_impl(self.key))
+        # On the device once: they are arguments of every step.
+        self._exploration = jax.tree.map(jnp.asarray, plan.exploration)
+        self._key_data = jax.random.key_data(self.key)
         self.obs = world.start(reset_key)
         self.actions: Int[Array, " n"] | None = None
         self._learn_times = plan.learn_times
         self._seen = _room(_WAITING + world.num_envs, world.spec.obs_size)
         self._waiting = 0
         self._keys, self._keys_from = np.zeros((0, 0), np.uint32), 0
-        self._act = jax.jit(self._act_now)
-        self._absorb = jax.jit(self._remember_and_learn, static_argnames="learns", donate_argnums=1)
 
     @property
     def state(self) -> Any:
@@ -66,7 +69,7 @@ class HostRun:
         The last step of a plan takes in no more transitions than it has left.
         """
         if self.actions is None:
-            self.actions = self._act(self._agent, self._state, self.obs, self.t, self._act_key())
+            self.actions = self._next_actions()
         actions = np.asarray(self.actions)
         happened = self.world.step(actions, self.t, self.key)
         if self.world.num_envs > 1:
@@ -78,8 +81,11 @@ class HostRun:
         ended = happened.terminated.any() or happened.truncated.any()
         if last > first or ended or self._waiting >= _WAITING:
             metrics = self._take_in(int(last - first), int(first) + 1)
-        self.actions = self._act(self._agent, self._state, self.obs, self.t, self._act_key())
+        self.actions = self._next_actions()
         return happened, actions, metrics
+
+    def _next_actions(self) -> Int[Array, " n"]:
+        return self._programs.act(self._agent, self._state, self.obs, self.t, self._exploration, self._act_key())
 
     def _keep(self, happened: HostStep, actions: np.ndarray) -> int:
         """Let the transitions that count wait; returns how many they are."""
@@ -97,8 +103,8 @@ class HostRun:
         clock = np.array([self.t - self._waiting, self._waiting, update], np.int32)
         # Copied: the program may still be reading when the next step is written.
         seen = [field.copy() for field in self._seen]
-        metrics: list[Metrics]
-        self._state, metrics = self._absorb(self._agent, self._state, seen, clock, learns=learns)
+        absorb = self._programs.absorb
+        self._state, metrics = absorb(self._agent, self._state, seen, clock, self._key_data, learns=learns)
         self._waiting = 0
         return metrics
 
@@ -111,38 +117,70 @@ class HostRun:
         key: np.ndarray = self._keys[place]
         return key
 
-    def _act_now(
-        self,
+
+class _Programs(NamedTuple):
+    """What a run calls, compiled."""
+
+    act: Callable[..., Int[Array, " n"]]
+    absorb: Callable[..., tuple[list[Array], list[Metrics]]]
+
+
+@lru_cache(maxsize=32)
+def _programs(agent_form: Any, state_form: Any, key_impl: Any) -> _Programs:
+    """The programs of all runs whose agents and states have these trees: another run or plan compiles nothing.
+
+    Args:
+        agent_form: the tree of the agent.
+        state_form: the tree of its state.
+        key_impl: the random number generator of the run's key.
+    """
+
+    def act(
         agent_leaves: list[Array],
         state_leaves: list[Array],
         obs: Float[Array, "n obs"],
         t: Array,
+        exploration: Exploration,
         key_data: Array,
     ) -> Int[Array, " n"]:
-        agent: Agent = jax.tree.unflatten(self._agent_form, agent_leaves)
-        state = jax.tree.unflatten(self._state_form, state_leaves)
-        key, epsilon = jax.random.wrap_key_data(key_data, impl=jax.random.key_impl(self.key)), self.plan.epsilon(t)
+        agent: Agent = jax.tree.unflatten(agent_form, agent_leaves)
+        state = jax.tree.unflatten(state_form, state_leaves)
+        key, epsilon = jax.random.wrap_key_data(key_data, impl=key_impl), exploration.epsilon(t)
         if len(obs) == 1:
             return agent.act(state, obs[0], epsilon, key)[None]
         keys = jax.random.split(key, len(obs))
         return jax.vmap(partial(agent.act, state), in_axes=(0, None, 0))(obs, epsilon, keys)
 
-    def _remember_and_learn(
-        self, agent_leaves: list[Array], state_leaves: list[Array], seen: list[Array], clock: Array, learns: int
+    def absorb(
+        agent_leaves: list[Array],
+        state_leaves: list[Array],
+        seen: list[Array],
+        clock: Array,
+        key_data: Array,
+        learns: int,
     ) -> tuple[list[Array], list[Metrics]]:
-        agent: Agent = jax.tree.unflatten(self._agent_form, agent_leaves)
+        agent: Agent = jax.tree.unflatten(agent_form, agent_leaves)
+        run_key = jax.random.wrap_key_data(key_data, impl=key_impl)
         t, count, update = clock
 
         def remember(i: Array, state: Any) -> Any:
             one = Transition._make(field[i] for field in seen)
-            return agent.observe(state, t + i, one, step_keys(self.key, t + i).observe)
+            return agent.observe(state, t + i, one, step_keys(run_key, t + i).observe)
 
-        state = jax.lax.fori_loop(0, count, remember, jax.tree.unflatten(self._state_form, state_leaves))
+        state = jax.lax.fori_loop(0, count, remember, jax.tree.unflatten(state_form, state_leaves))
         metrics = []
         for number in range(learns):
-            state, made = agent.learn(state, update + number, learn_key(self.key, update + number))
+            state, made = agent.learn(state, update + number, learn_key(run_key, update + number))
             metrics.append(made)
         return jax.tree.leaves(state), metrics
+
+    return _Programs(jax.jit(act), jax.jit(absorb, static_argnames="learns", donate_argnums=1))
+
+
+@jax.jit
+def _start(agent: Agent, spec: EnvSpec, key: jax.Array) -> Any:
+    """The agent's state before the first step."""
+    return agent.init(spec, key)
 
 
 @jax.jit

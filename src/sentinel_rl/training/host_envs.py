@@ -7,10 +7,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
-from jaxtyping import Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int
 
 from sentinel_rl.envs.handle import EnvHandle, spec_of
-from sentinel_rl.envs.spec import Env, EnvSpec
+from sentinel_rl.envs.spec import Env, EnvSpec, TimeStep
 from sentinel_rl.errors import NumericalError
 from sentinel_rl.training.fused import step_keys
 
@@ -136,25 +136,35 @@ class JaxWorld:
     num_envs = 1
 
     def __init__(self, env: Env):
-        self.spec = env.spec
-        self._reset, self._step = jax.jit(env.reset), jax.jit(env.step)
+        self.env, self.spec = env, env.spec
         self._state: Any = None
 
     def start(self, key: jax.Array) -> np.ndarray:
         """Begin the first episode."""
-        self._state, obs = self._reset(key)
+        self._state, obs = _reset(self.env, key)
         return np.asarray(obs)[None]
 
     def step(self, actions: Int[np.ndarray, " 1"], t: int, key: jax.Array) -> HostStep:
         """Take an action, and begin the next episode where this one ended."""
         keys = step_keys(key, jnp.int32(t))
-        self._state, after = self._step(self._state, jnp.int32(actions[0]), keys.step)
+        self._state, after = _step(self.env, self._state, jnp.int32(actions[0]), keys.step)
         successor, reward, terminated, truncated = (np.asarray(part)[None] for part in after)
         obs = successor
         if terminated[0] or truncated[0]:
-            self._state, fresh = self._reset(keys.reset)
+            self._state, fresh = _reset(self.env, keys.reset)
             obs = np.asarray(fresh)[None]
         return HostStep(successor, reward, terminated, truncated, obs, np.array([True]))
+
+
+# Compiled at the level of the module: another world of the same environment compiles nothing.
+@jax.jit
+def _reset(env: Env, key: jax.Array) -> tuple[Any, Float[Array, " obs"]]:
+    return env.reset(key)
+
+
+@jax.jit
+def _step(env: Env, state: Any, action: Int[Array, ""], key: jax.Array) -> tuple[Any, TimeStep]:
+    return env.step(state, action, key)
 
 
 def finite_rows(values: Any, count: int, what: str, where: str) -> Float[np.ndarray, "n size"]:

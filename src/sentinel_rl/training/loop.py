@@ -283,9 +283,8 @@ def chunks_together(
 def cuts(
     fleet: Fleet, begin: int = 0, target: int | None = None, end: int | None = None
 ) -> Iterator[tuple[Segments, int]]:
-    """The chunks of a plan from step `begin` on, see `Training.chunks`, and the longest one's steps."""
-    usual = _CHUNK.get(fleet.devices[0].platform, 10_000)
-    return chunked(fleet.plan, begin, min(usual, target or usual), end)
+    """The chunks of a plan from step `begin` on, see `Training.chunks`, and the rows of their traces."""
+    return chunked(fleet.plan, begin, _CHUNK.get(fleet.devices[0].platform, 10_000), target, end)
 
 
 def _one_of(leaf: jax.Array) -> jax.ShapeDtypeStruct:

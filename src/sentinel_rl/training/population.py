@@ -27,7 +27,7 @@ from sentinel_rl.training.fused import (
     start_agent,
     start_world,
 )
-from sentinel_rl.training.schedule import Plan
+from sentinel_rl.training.schedule import Exploration, Plan
 from sentinel_rl.training.segments import Segments
 
 # What a group became, the trace of its steps and the metrics of its updates.
@@ -130,10 +130,13 @@ class Fleet:
 
     def _arguments(self, groups: Sequence[Population], parts: Segments, steps: int) -> tuple[Any, ...]:
         agents, runs = [group.agents for group in groups], [group.runs for group in groups]
-        return agents, runs, self.env, (parts.begin, parts.end, parts.update), self.plan, parts.length, steps, self.mesh
+        clock = parts.begin, parts.end, parts.update
+        # A segment that is cut short needs a loop of unknown length, which slows down accelerators only.
+        length = parts.length if parts.full or self.devices[0].platform == "cpu" else None
+        return agents, runs, self.env, clock, self.plan.exploration, length, steps, self.mesh
 
 
-# Compiled at the level of the module: another fleet of the same shapes compiles nothing. Worlds are started by
+# Compiled at the level of the module: another fleet or plan of the same shapes compiles nothing. Worlds are started by
 # themselves: they are the same for every kind of agent.
 @partial(jax.jit, static_argnames="mesh")
 def _start_worlds(keys: jax.Array, env: Env, mesh: Mesh) -> Any:
@@ -145,20 +148,27 @@ def _start_agents(agents: Any, keys: jax.Array, env: Env, mesh: Mesh) -> Any:
     return sharded(lambda agent, key: start_agent(agent, env, key), mesh)(agents, keys)
 
 
-@partial(jax.jit, static_argnames=("plan", "length", "steps", "mesh"), donate_argnames="runs")
+@partial(jax.jit, static_argnames=("length", "steps", "mesh"), donate_argnames="runs")
 def _advance(
-    agents: Any, runs: Any, env: Env, times: Any, plan: Plan, length: int | None, steps: int, mesh: Mesh
+    agents: Any,
+    runs: Any,
+    env: Env,
+    clock: Any,
+    exploration: Exploration,
+    length: int | None,
+    steps: int,
+    mesh: Mesh,
 ) -> list[tuple[RunState, StepTrace, Metrics]]:
-    def local(agents: Any, runs: Any, times: Any) -> list[tuple[RunState, StepTrace, Metrics]]:
+    def local(agents: Any, runs: Any, clock: Any, exploration: Any) -> list[tuple[RunState, StepTrace, Metrics]]:
         groups = [Population(*each) for each in zip(agents, runs, strict=True)]
         kinds, parted = joined(groups)
-        begin, end, update = times
-        advanced = parted(run_chunk(kinds, env, plan, Segments(begin, end, update, length), steps))
+        begin, end, update = clock
+        advanced = parted(run_chunk(kinds, env, exploration, Segments(begin, end, update, length), steps))
         return [(group.runs, *told) for group, *told in advanced]
 
     split, whole = PartitionSpec("runs"), PartitionSpec()
-    mapped = jax.shard_map(local, mesh=mesh, in_specs=(split, split, whole), out_specs=split, check_vma=False)
-    advanced: list[tuple[RunState, StepTrace, Metrics]] = mapped(agents, runs, times)
+    mapped = jax.shard_map(local, mesh=mesh, in_specs=(split, split, whole, whole), out_specs=split, check_vma=False)
+    advanced: list[tuple[RunState, StepTrace, Metrics]] = mapped(agents, runs, clock, exploration)
     return advanced
 
 

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Mapping
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
@@ -14,6 +14,11 @@ from sentinel_rl.errors import UsageError
 @runtime_checkable
 class Schedule(Protocol):
     """The steps after which an agent learns."""
+
+    @property
+    def period(self) -> int | None:
+        """Steps between two updates where that number never changes, else None."""
+        ...
 
     def times(self, steps: int) -> np.ndarray:
         """Return the ascending step counts in [1, steps]."""
@@ -39,12 +44,38 @@ class Every:
 class Triangular:
     """Learn at the triangular numbers 1, 3, 6, 10, ... (highway)."""
 
+    @property
+    def period(self) -> None:
+        """The updates become rarer and rarer."""
+        return None
+
     def times(self, steps: int) -> np.ndarray:
         """``n (n + 1) / 2`` for n = 1, 2, ..."""
         count = int((np.sqrt(8 * steps + 1) - 1) / 2) + 1
         numbers = np.arange(1, count + 1)
         numbers = numbers * (numbers + 1) // 2
         return numbers[numbers <= steps]
+
+
+class Exploration(NamedTuple):
+    """The decline of epsilon as numbers, which compiled programs take as arguments: other numbers, the same program.
+
+    Args:
+        warmup: the step from which epsilon declines.
+        rate: share of the decline that a step brings.
+        start: epsilon before the decline.
+        change: epsilon after the decline, minus `start`.
+    """
+
+    warmup: Int[Array, ""] | np.int32
+    rate: Float[Array, ""] | np.float32
+    start: Float[Array, ""] | np.float32
+    change: Float[Array, ""] | np.float32
+
+    def epsilon(self, t: Int[Array, ""]) -> Float[Array, ""]:
+        """Exploration at step ``t``, counted from 0."""
+        progress = jnp.clip((t - self.warmup).astype(jnp.float32) * self.rate, 0.0, 1.0)
+        return self.start + self.change * progress
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,11 +111,20 @@ class Plan:
         times = self.learn.times(self.steps)
         return times[times > self.warmup]
 
+    @property
+    def exploration(self) -> Exploration:
+        """The decline of epsilon."""
+        span = max(self.epsilon_fraction * (self.steps - self.warmup), 1.0)
+        return Exploration(
+            np.int32(self.warmup),
+            np.float32(1) / np.float32(span),  # XLA turns a division by a constant into this product too
+            np.float32(self.epsilon_start),
+            np.float32(self.epsilon_end - self.epsilon_start),
+        )
+
     def epsilon(self, t: Int[Array, ""]) -> Float[Array, ""]:
         """Exploration at step ``t``, counted from 0."""
-        span = max(self.epsilon_fraction * (self.steps - self.warmup), 1.0)
-        progress = jnp.clip((t - self.warmup) / span, 0.0, 1.0)
-        return self.epsilon_start + (self.epsilon_end - self.epsilon_start) * progress
+        return self.exploration.epsilon(t)
 
 
 PLAN_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction")

@@ -1,19 +1,32 @@
-"""A plan cut into pieces of equal shape, between which the host saves, reports and looks for NaN."""
+"""A plan cut into segments that end with an update, and into chunks of segments that are one compiled call each.
+
+Between two chunks the host saves, reports and looks for NaN. All chunks of all plans with the same schedule have the
+same shape, so that one compiled program serves any number of steps; where a chunk is cut changes no bit of a run.
+"""
 
 import dataclasses
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 from jaxtyping import Array
 
-from sentinel_rl.training.schedule import Plan
+from sentinel_rl.training.schedule import Plan, Schedule
+
+# Steps of a segment at most: where updates are rarer, the segments between them bring none.
+_LONGEST = 2_000
 
 
 @dataclasses.dataclass(frozen=True)
 class Segments:
-    """Stretches of steps, each followed by an update or not: ``begin <= t < end``, then update number ``update``.
+    """Steps ``begin <= t < end``, each segment followed by update number ``update``, or by none where that is 0.
 
-    ``length`` is set when all stretches are equally long: a loop of known length needs no question to the host.
+    Args:
+        begin: the first step of every segment.
+        end: the step after its last; that of an empty segment, which fills up a chunk, is its `begin`.
+        update: the number of the update that follows, counted from 1.
+        length: the steps of a full segment where the schedule is periodic, else None. No segment is longer; one that
+            is cut by the end of a plan or of a request is shorter.
     """
 
     begin: np.ndarray | Array
@@ -22,64 +35,97 @@ class Segments:
     length: int | None
 
     def __len__(self) -> int:
-        """The number of stretches."""
+        """The number of segments, empty ones counted."""
         return len(self.begin)
 
     def __getitem__(self, part: slice) -> "Segments":
-        """A part of the stretches."""
+        """A part of the segments."""
         return Segments(self.begin[part], self.end[part], self.update[part], self.length)
 
+    @property
+    def full(self) -> bool:
+        """Whether all segments that are not empty have `length` steps."""
+        steps = np.asarray(self.end) - np.asarray(self.begin)
+        return self.length is not None and bool(np.all((steps == self.length) | (steps == 0)))
 
-def segments(plan: Plan, begin: int, longest: int = 2_000) -> Segments:
-    """Cut the steps of a plan from ``begin`` on at its updates, and where a stretch would be too long.
 
-    An ``update`` of 0 means that none follows.
+def segments(plan: Plan, begin: int = 0, end: int | None = None, longest: int = _LONGEST) -> Segments:
+    """Cut the steps of a plan from `begin` to `end` at its updates, and where a segment would be too long.
+
+    Args:
+        plan: what to cut.
+        begin: the first step.
+        end: the step after the last one, by default the end of the plan.
+        longest: steps of a segment at most.
+
+    Example:
+        >>> segments(Plan(steps=350, warmup=100), end=250).end
+        array([100, 200, 250], dtype=int32)
     """
-    times = plan.learn_times
-    cuts = np.union1d(plan.learn.times(plan.steps), np.arange(0, plan.steps, longest))
-    cuts = np.union1d(cuts[cuts > begin], [plan.steps])
-    starts = np.concatenate([[begin], cuts[:-1]])
-    update = np.where(np.isin(cuts, times), np.searchsorted(times, cuts, side="right"), 0)
-    lengths = cuts - starts
-    even = int(lengths[0]) if np.all(lengths == lengths[0]) else None
-    return Segments(starts.astype(np.int32), cuts.astype(np.int32), update.astype(np.int32), even)
+    last = plan.steps if end is None else min(end, plan.steps)
+    length = _full_length(plan.learn, longest)
+    piece = longest if length is None else length
+    times = plan.learn.times(plan.steps)
+    marks = np.unique(np.concatenate([[0], times, [plan.steps]]))
+    between = [np.arange(a + piece, b, piece) for a, b in pairwise(marks) if b - a > piece]
+    cuts = np.unique(np.concatenate([marks, *between, [last]]))
+    cuts = cuts[(cuts > begin) & (cuts <= last)]
+    starts = np.concatenate([[begin], cuts[:-1]])[: len(cuts)]
+    due = plan.learn_times
+    update = np.where(np.isin(cuts, due), np.searchsorted(due, cuts, side="right"), 0)
+    return Segments(starts.astype(np.int32), cuts.astype(np.int32), update.astype(np.int32), length)
 
 
-def chunked(plan: Plan, begin: int, target: int, end: int | None = None) -> Iterator[tuple[Segments, int]]:
-    """Cut a plan into chunks of about `target` steps and equal shape, so that one compiled program serves all.
+def chunked(
+    plan: Plan, begin: int, size: int, target: int | None = None, end: int | None = None
+) -> Iterator[tuple[Segments, int]]:
+    """Cut a plan into chunks of whole segments, all padded to the same shape, which `size` and the schedule decide.
 
-    The cuts are those of the whole plan where `begin` is one of them, so that a resumed run needs no other program.
+    Args:
+        plan: what to cut.
+        begin: the first step.
+        size: steps of a chunk at most: the rows of its trace.
+        target: steps that a chunk should not exceed unless one segment does, at most `size`; `size` when None.
+        end: the step after the last one, by default the end of the plan; a segment is cut there.
+
+    Returns:
+        the segments of every chunk, and `size`.
     """
-    if begin >= plan.steps:
-        return
-    pieces = _pieces(segments(plan, 0), target)
-    if all(piece.begin[0] != begin for piece in pieces):
-        pieces = _pieces(segments(plan, begin), target)
-    longest = max(int(piece.end[-1] - piece.begin[0]) for piece in pieces)
-    count = max(len(piece) for piece in pieces)
-    last = plan.steps if end is None else end
-    for piece in pieces:
-        if begin <= piece.begin[0] and piece.end[-1] <= last:
-            yield _padded(piece, count), longest
-        elif begin <= piece.begin[0] < last:
-            rest = piece[slice(0, int(np.searchsorted(piece.end, last, side="right")))]
-            yield dataclasses.replace(_padded(rest, count), length=None), longest
+    parts = segments(plan, begin, end, min(_LONGEST, size))
+    count = segments_of_a_chunk(plan.learn, size)
+    wanted = min(size, target or size)
+    first = 0
+    while first < len(parts):
+        fitting = int(np.searchsorted(parts.end, parts.begin[first] + wanted, side="right"))
+        following = min(max(fitting, first + 1), first + count)
+        yield _padded(parts[first:following], count), size
+        first = following
 
 
-def _pieces(parts: Segments, target: int) -> list[Segments]:
-    """Equal numbers of stretches; where all are equally long, so are the pieces."""
-    steps = int(parts.end[-1] - parts.begin[0])
-    count = max(1, round(len(parts) * target / max(steps, 1)))
-    if parts.length is not None and len(parts) % count:
-        count = max(d for d in range(1, count + 1) if len(parts) % d == 0)
-    return [parts[slice(i, i + count)] for i in range(0, len(parts), count)]
+def segments_of_a_chunk(schedule: Schedule, size: int) -> int:
+    """The number of segments of every chunk of at most `size` steps, empty ones counted: a matter of the schedule.
+
+    Where updates become rarer, as in the triangular schedule, the first chunk has the most.
+
+    Example:
+        >>> from sentinel_rl.training.schedule import Every, Triangular
+        >>> segments_of_a_chunk(Every(100), 2_000), segments_of_a_chunk(Triangular(), 2_000)
+        (20, 62)
+    """
+    length = _full_length(schedule, min(_LONGEST, size))
+    return max(1, len(schedule.times(size)) if length is None else size // length)
+
+
+def _full_length(schedule: Schedule, longest: int) -> int | None:
+    """The steps of a full segment of a periodic schedule: the period, or equal parts of a long one."""
+    if schedule.period is None:
+        return None
+    return -(-schedule.period // -(-schedule.period // longest))
 
 
 def _padded(parts: Segments, count: int) -> Segments:
-    """Append empty stretches; only plans of uneven stretches come here with a short last piece."""
+    """Append empty segments."""
     missing = count - len(parts)
-    if missing == 0:
-        return parts
     ends = np.full(missing, parts.end[-1], np.int32)
     return Segments(
         begin=np.append(parts.begin, ends),
