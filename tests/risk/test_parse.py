@@ -93,3 +93,30 @@ def test_how_they_print():
 def test_what_cannot_be_read(text, message):
     with pytest.raises(ValueError, match=message):
         parse_risk(text)
+
+
+class Squared(Distortion):
+    """A measure of a user's own, which registers its name."""
+
+    name = "Squared"
+
+    def g(self, u):
+        return 2 * u - u**2
+
+
+def test_a_measure_of_ones_own_is_known_by_its_name():
+    assert isinstance(parse_risk("squared"), Squared)
+    assert isinstance(parse_risk(str(Squared())), Squared)
+    assert str(parse_risk("cvar:0.5 o squared")) == "cvar:0.5 o Squared"
+
+
+def test_a_name_belongs_to_one_class():
+    with pytest.raises(ValueError, match="'cvar' is CVaR already"):
+
+        class Mine(Distortion):
+            name = "cvar"
+
+            def g(self, u):
+                return u
+
+    assert isinstance(parse_risk("cvar:0.5"), CVaR)

@@ -15,6 +15,9 @@ from sentinel_rl._checks import known
 from sentinel_rl._precision import in_own_precision
 from sentinel_rl.returns import CategoricalReturn
 
+# The classes of measures by their names.
+MEASURES: "dict[str, type[RiskMeasure]]" = {}
+
 Parameter = float | np.number | np.ndarray | Array
 
 
@@ -31,9 +34,22 @@ class RiskMeasure(eqx.Module):
     `sentinel_rl.risk.check_coherence` searches for counterexamples. Parameters are pytree leaves: a measure
     passes through ``jit``, and ``vmap`` maps over its parameters as over data. Values are checked when a measure
     is made; inside ``jit`` they are not known and the formula is evaluated as it stands.
+
+    A class with a ``name`` registers itself: `sentinel_rl.risk.parse_risk`, command lines and saved policies know it as
+    ``name:parameter,parameter``.
     """
 
     name: ClassVar[str]
+
+    def __init_subclass__(cls, **arguments: Any) -> None:
+        """Register the class under its own name."""
+        super().__init_subclass__(**arguments)
+        if (name := cls.__dict__.get("name")) is None:
+            return
+        known = MEASURES.get(name.lower(), cls)
+        if (known.__module__, known.__qualname__) != (cls.__module__, cls.__qualname__):
+            raise ValueError(f"the risk measure {name!r} is {known.__qualname__} already: choose another name")
+        MEASURES[name.lower()] = cls
 
     @abc.abstractmethod
     def _value(self, law: CategoricalReturn) -> Float[Array, "..."]:

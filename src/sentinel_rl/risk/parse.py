@@ -4,28 +4,7 @@ import dataclasses
 import difflib
 
 from sentinel_rl.risk.composite import Additive, Aggregate, BeliefMeasure, Composite
-from sentinel_rl.risk.deviation import MeanSemideviation, MeanStd, MeanVariance
-from sentinel_rl.risk.distortion import (
-    CPW,
-    CVaR,
-    DualPower,
-    Expectation,
-    MinMaxVar,
-    ProportionalHazard,
-    VaR,
-    Wang,
-)
-from sentinel_rl.risk.extreme import BestCase, WorstCase
-from sentinel_rl.risk.measure import RiskMeasure
-from sentinel_rl.risk.utility import Entropic, EVaR
-
-_MEASURES: dict[str, type[RiskMeasure]] = {
-    measure.name: measure
-    for measure in (
-        *(Expectation, CVaR, Wang, ProportionalHazard, DualPower, MinMaxVar, CPW, VaR),
-        *(EVaR, Entropic, MeanStd, MeanVariance, MeanSemideviation, WorstCase, BestCase),
-    )
-}
+from sentinel_rl.risk.measure import MEASURES, RiskMeasure
 
 
 def parse_risk(text: str) -> RiskMeasure | BeliefMeasure:
@@ -33,7 +12,7 @@ def parse_risk(text: str) -> RiskMeasure | BeliefMeasure:
 
     ``name:parameter[,parameter]`` is a measure of a law; ``epistemic o aleatory`` a `Composite`, and
     ``epistemic o scaled aleatory`` one that scales values by weights; ``additive o aleatory`` an `Additive`.
-    ``str(measure)`` prints what parses back.
+    ``str(measure)`` prints what parses back. A measure of your own is known by the ``name`` of its class.
 
     Raises:
         ValueError: for an unknown name (the nearest is suggested) or bad parameters.
@@ -59,11 +38,11 @@ def parse_risk(text: str) -> RiskMeasure | BeliefMeasure:
 def _parse_measure(text: str) -> RiskMeasure:
     name, _, given = text.partition(":")
     name = name.strip().lower()
-    if name not in _MEASURES:
-        near = difflib.get_close_matches(name, _MEASURES, n=1)
+    if name not in MEASURES:
+        near = difflib.get_close_matches(name, MEASURES, n=1)
         hint = f"did you mean {near[0]!r}? " if near else ""
-        raise ValueError(f"unknown risk measure {name!r}: {hint}known are {', '.join(sorted(_MEASURES))}")
-    measure = _MEASURES[name]
+        raise ValueError(f"unknown risk measure {name!r}: {hint}known are {', '.join(sorted(MEASURES))}")
+    measure = MEASURES[name]
     fields = [field.name for field in dataclasses.fields(measure)]
     usage = ":".join(filter(None, [name, ",".join(f"<{field}>" for field in fields)]))
     try:
