@@ -10,8 +10,7 @@ import numpy as np
 
 from sentinel_paper.output import Row
 from sentinel_paper.trained import FROZEN, Contender, Records
-from sentinel_rl.study.record import Record
-from sentinel_rl.study.statistics import Comparison, Summary, compare, summarise, tail_metrics
+from sentinel_rl.study import Comparison, Record, Summary, compare, summarise, tail_metrics
 
 Better = Literal["low", "high"]
 
