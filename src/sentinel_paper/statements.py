@@ -101,7 +101,7 @@ def headline(judged: Sequence[Judged]) -> str:
         verdicts = [one.by_preset[preset].verdict for one in counted]
         run = [verdict for verdict in verdicts if verdict not in (NOT_RUN, NO_PRESETS)]
         if run:
-            words += f" Of the {len(run)} that were also run under `{preset}`, {count_words(run)}."
+            words += f" Under `{preset}`, which was run for {len(run)} of them, {count_words(run)}."
     return words
 
 
