@@ -3,7 +3,8 @@
 import dataclasses
 import enum
 import math
-from collections.abc import Iterable
+import types
+from collections.abc import Iterable, Mapping
 
 
 class Verdict(enum.StrEnum):
@@ -21,10 +22,33 @@ class Verdict(enum.StrEnum):
 
 @dataclasses.dataclass(frozen=True)
 class Claim:
-    """A sentence of the paper and its place."""
+    """A sentence of the paper that an experiment can decide.
 
+    Args:
+        name: a short slug, unique in its experiment, by which everything cites the claim.
+        text: the sentence.
+        where: its place in the paper.
+    """
+
+    name: str
     text: str
     where: str
+
+
+def by_name(*claims: Claim) -> Mapping[str, Claim]:
+    """The claims of an experiment by their names.
+
+    Raises:
+        ValueError: for two claims of the same name.
+
+    Example:
+        >>> by_name(Claim("fewer-crashes", "It has fewer crashes.", "section 6"))["fewer-crashes"].where
+        'section 6'
+    """
+    found = {claim.name: claim for claim in claims}
+    if len(found) < len(claims):
+        raise ValueError(f"two claims have the same name: {', '.join(claim.name for claim in claims)}")
+    return types.MappingProxyType(found)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -1,32 +1,42 @@
 """``sentinel reproduce`` and ``sentinel report``: the paper's experiments, one command each, and all on one page."""
 
 import dataclasses
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich import box
+from rich.console import Console
 from rich.markup import escape
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
 from sentinel_paper import registry
 from sentinel_paper.claims import Finding, Verdict
-from sentinel_paper.registry import EXPERIMENTS, Experiment, Recipe
+from sentinel_paper.registry import Experiment, Recipe
 from sentinel_rl.console import note, progress_bar, results
 from sentinel_rl.storage.atomic import writable_folder
 
+if TYPE_CHECKING:
+    from sentinel_paper.trained import GridReport
+    from sentinel_rl.study import GridProgress
+
 _COLOURS = {Verdict.HOLDS: "green", Verdict.FAILS: "red", Verdict.UNDECIDED: "yellow"}
-# Options that mean nothing where there is no chance.
-_CHANCE = ("runs", "seed")
+# Options that mean nothing where nothing is drawn at random.
+_RANDOM = ("runs", "seed")
 
 
 def reproduce(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="An experiment, or all.")] = None,
-    listing: Annotated[bool, typer.Option("--list", help="List all experiments of the paper and exit.")] = False,
+    listing: Annotated[
+        bool, typer.Option("--list", help="List all experiments of the paper, and the presets.")
+    ] = False,
     runs: Annotated[int | None, typer.Option(min=1, help="Independent runs; the paper's number if not given.")] = None,
     steps: Annotated[int | None, typer.Option(min=1, help="Steps of a run; the paper's number if not given.")] = None,
     preset: Annotated[
-        str | None, typer.Option(help="How the paper's open places are read: sound (default) or literal.")
+        str | None, typer.Option(help="What to take for the options that the paper leaves open; --list names all.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Make it tiny, to see that all of it works.")] = False,
     seed: Annotated[int | None, typer.Option(min=0, help="First seed of the runs; a fixed one if not given.")] = None,
@@ -56,7 +66,7 @@ def reproduce(
     - `sentinel reproduce all --quick --out results/quick`: each into a folder of its own, then a report
     """
     if listing:
-        results().print(_list())
+        results().print(_experiments(), _presets())
         return
     if name is None:
         raise typer.BadParameter("give the NAME of an experiment, or all; --list shows them")
@@ -81,8 +91,8 @@ def report(
 ) -> None:
     """Put all experiments of a folder on one page: report.html, which needs nothing else, and report.md.
 
-    The page begins with every claim of the paper and whether it holds. Only the small files of the experiments are
-    read: neither their records nor a GPU are needed.
+    The page begins with every claim of the paper, one row each, and whether it holds under each preset. Only the small
+    files of the experiments are read: neither their records nor a GPU are needed.
 
     **Examples**
 
@@ -132,23 +142,43 @@ def _simple(experiment: Experiment, recipe: Recipe, settings: Any, how: dict[str
 
 
 def _grid(experiment: Experiment, recipe: Recipe, settings: Any, how: dict[str, Any]) -> Any:
-    from sentinel_paper.progress import grid_bar
     from sentinel_paper.trained import Means, Unfinished
-    from sentinel_rl.study.grid import parse_shard
+    from sentinel_rl.study import parse_shard
 
     shard = None if how["shard"] is None else parse_shard(how["shard"])
     try:
-        with grid_bar(experiment.name) as report:
+        with _grid_bar(experiment.name) as report:
             return recipe.run(settings, report, Means(**how | {"shard": shard}))
     except Unfinished as reason:
         note(f"{experiment.name}: {reason}")
         return None
 
 
+@contextmanager
+def _grid_bar(title: str) -> Iterator["GridReport"]:
+    """Show the current cell, all cells and the time left: a bar in a terminal, a line per finished cell in a log."""
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    reported = -1
+    with Progress(*columns, console=console, disable=not console.is_terminal) as bar:
+        task = bar.add_task(title, total=1.0)
+
+        def report(progress: "GridProgress") -> None:
+            nonlocal reported
+            bar.update(task, completed=progress.finished / progress.cells, description=f"{title}: {progress}")
+            if not console.is_terminal and progress.finished != reported:
+                reported = progress.finished
+                console.print(f"{title}: {progress}", markup=False)
+
+        yield report
+
+
 def _folder(experiment: Experiment, settings: Any) -> str:
-    """Presets do not overwrite each other."""
-    preset = getattr(settings, "preset", "sound")
-    return experiment.name if preset == "sound" else f"{experiment.name}-{preset}"
+    """The folder of an experiment's files; other presets than that of the headline have one of their own."""
+    from sentinel_paper.settings import HEADLINE_PRESET
+
+    preset = getattr(settings, "preset", HEADLINE_PRESET)
+    return experiment.name if preset == HEADLINE_PRESET else f"{experiment.name}-{preset}"
 
 
 def _settings(experiment: Experiment, asked: dict[str, Any], quick: bool) -> Any:
@@ -158,16 +188,23 @@ def _settings(experiment: Experiment, asked: dict[str, Any], quick: bool) -> Any
         settings = settings.made_quick()
     given = {option: value for option, value in asked.items() if value is not None}
     for option in [option for option in given if not hasattr(settings, option)]:
-        why = "is computed exactly, without chance" if option in _CHANCE else "is not a grid of trained agents"
+        why = "is computed exactly, without random draws" if option in _RANDOM else "is not a grid of trained agents"
         note(f"{experiment.name} {why}: --{option} {given.pop(option)} has no effect")
     return dataclasses.replace(settings, **given)
 
 
-def _list() -> Table:
+def _presets() -> str:
+    from sentinel_paper.settings import HEADLINE_PRESET, PRESETS
+
+    names = ", ".join(f"{name} (default)" if name == HEADLINE_PRESET else name for name in PRESETS)
+    return f"Presets of the experiments that train agents: {names}"
+
+
+def _experiments() -> Table:
     table = Table(title="Experiments of the paper: sentinel reproduce NAME", box=box.SIMPLE_HEAD)
     for column in ("name", "in the paper", "shows"):
         table.add_column(column, no_wrap=column == "name")
-    for experiment in EXPERIMENTS:
+    for experiment in registry.EXPERIMENTS:
         table.add_row(experiment.name, experiment.where, experiment.title)
     return table
 

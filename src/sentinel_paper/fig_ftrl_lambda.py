@@ -4,14 +4,13 @@ import math
 from pathlib import Path
 
 from sentinel_paper import judging, trained
-from sentinel_paper.claims import Claim, Finding
+from sentinel_paper.claims import Claim, Finding, by_name
 from sentinel_paper.curves import draw_bands
-from sentinel_paper.metrics import FALLS, TAIL, VALUE, comparisons, numbers, overview, summaries
-from sentinel_paper.output import Page, Section
-from sentinel_paper.progress import GridReport
+from sentinel_paper.metrics import FALLS, TAIL, VALUE, comparisons, summaries
+from sentinel_paper.output import Section
 from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
-from sentinel_paper.trained import Contender, Means, Records, Settings
-from sentinel_paper.trained_page import about, robust, twenty, write
+from sentinel_paper.trained import Contender, GridReport, Means, Records, Settings
+from sentinel_paper.trained_page import publish_grid
 from sentinel_rl import plotting
 
 NAME = "fig-ftrl-lambda"
@@ -31,9 +30,17 @@ CONTENDERS = tuple(
 )
 METRICS = (FALLS, VALUE, TAIL)
 SETTINGS = Settings()
-PAPER = (
-    Claim("λ = 1 has fewer falls than the large λ = 4.6 and the small ones, 0.01 and 0.1.", "section 6, figure 5"),
-    Claim("For λ = 1 the variance of the falls is significantly less than for other values.", "section 6, figure 5"),
+PAPER = by_name(
+    Claim(
+        "one-has-fewest-falls",
+        "λ = 1 has fewer falls than the large λ = 4.6 and the small ones, 0.01 and 0.1.",
+        "section 6, figure 5",
+    ),
+    Claim(
+        "one-has-least-variance",
+        "For λ = 1 the variance of the falls is significantly less than for other values.",
+        "section 6, figure 5",
+    ),
 )
 
 
@@ -45,42 +52,35 @@ def run(settings: Settings, report: GridReport, means: Means) -> Records:
 def findings(records: Records) -> list[Finding]:
     """Judge both claims for both risks."""
     return [
-        judge(claim, records, FALLS, label(risk, "1"), _rivals(risk), f"{risk}, preset {records.settings.preset}")
+        judge(PAPER[name], records, FALLS, label(risk, "1"), _rivals(risk), f"{risk}, preset {records.settings.preset}")
         for risk in RISKS
-        for claim, judge in zip(PAPER, (judging.best, judging.steadiest), strict=True)
+        for name, judge in (("one-has-fewest-falls", judging.best), ("one-has-least-variance", judging.steadiest))
     ]
 
 
 def render(records: Records, out: Path) -> list[Path]:
     """Write the figure, the numbers and the page."""
     setup = (
-        "SENTINEL-4 with four values of λ: 0 averages the members, infinity listens to one alone. The paper's caption "
+        "SENTINEL-4 with four values of λ: λ = 0 averages the members, λ = ∞ selects one of them. The paper's caption "
         "says risk-neutral, its text CVaR .25 o CVaR .25: both are shown. Falls are episodes ended by the pole or the "
         "cart during all steps of the training."
     )
-    page = Page(
-        NAME,
-        records.settings,
-        setup,
-        overview(records, CONTENDERS, METRICS),
-        findings(records),
-        _words(records),
-        [
-            *(
-                Section(f"λ = 1 against the others, {risk}", "", comparisons(records, (FALLS,), label(risk, "1"), rest))
-                for risk, rest in ((risk, _rivals(risk)) for risk in RISKS)
-            ),
-            robust(records, CONTENDERS, METRICS),
-            *twenty(records, CONTENDERS, METRICS),
-        ],
-        about(records),
-    )
+    compared = [
+        Section(f"λ = 1 against the others, {risk}", "", comparisons(records, (FALLS,), label(risk, "1"), rest))
+        for risk, rest in ((risk, _rivals(risk)) for risk in RISKS)
+    ]
     with plotting.figure(12, 5) as drawing:
         for axes, risk in zip(drawing.subplots(1, 2, sharey=True), RISKS, strict=True):
             draw_bands(axes, records, "terminations_curve", [label(risk, lam) for lam in LAMBDAS])
             axes.set(title=f"falls, {risk}")
             axes.legend()
-        return write(page, drawing, records, numbers(records, CONTENDERS, METRICS), METRICS, out)
+        return publish_grid(
+            *(NAME, records, CONTENDERS, METRICS, drawing, out),
+            setup=setup,
+            findings=findings(records),
+            words=_words(records),
+            sections=compared,
+        )
 
 
 def _rivals(risk: str) -> tuple[str, ...]:
@@ -94,6 +94,6 @@ def _words(records: Records) -> str:
         means = [falls[label(risk, lam)].mean for lam in LAMBDAS]
         told.append(f"{risk}: from {min(means):.0f} to {max(means):.0f} falls over all λ")
     return (
-        f"{'; '.join(told)}. λ only matters where members disagree: their weights are equal when they agree, whatever "
-        "it is."
+        f"{'; '.join(told)}. λ only matters where members disagree: when they agree, their weights are equal for every "
+        "λ."
     )

@@ -4,15 +4,14 @@ import dataclasses
 from pathlib import Path
 
 from sentinel_paper import judging, trained
-from sentinel_paper.claims import Claim, Finding
+from sentinel_paper.claims import Claim, Finding, by_name
 from sentinel_paper.curves import curve_rows, draw_bands
 from sentinel_paper.highway_agents import ADDITIVE, AGENTS, COMPOSITE, RIVALS, evaluations
-from sentinel_paper.metrics import CRASHES, TRAINING_TAIL, TRAINING_VALUE, numbers, overview, runs, summaries
-from sentinel_paper.output import Page, Row, Section, csv_text
-from sentinel_paper.progress import GridReport
+from sentinel_paper.metrics import CRASHES, TRAINING_TAIL, TRAINING_VALUE, overview, runs, summaries
+from sentinel_paper.output import Row, Section, csv_text
 from sentinel_paper.settings import HIGHWAY
-from sentinel_paper.trained import Means, Settings
-from sentinel_paper.trained_page import about, write
+from sentinel_paper.trained import GridReport, Means, Settings
+from sentinel_paper.trained_page import publish_grid
 from sentinel_rl import plotting
 from sentinel_rl.storage.atomic import write_file
 
@@ -22,8 +21,12 @@ LONG_RUNS = 10
 LABELS = (COMPOSITE, *RIVALS)
 METRICS = (CRASHES, TRAINING_VALUE, TRAINING_TAIL)
 SETTINGS = Settings()
-PAPER = (
-    Claim("SENTINEL-4 with composite risk causes the least number of crashes.", "section 6, figure 3 and summary"),
+PAPER = by_name(
+    Claim(
+        "least-crashes",
+        "SENTINEL-4 with composite risk causes the least number of crashes.",
+        "section 6, figure 3 and summary",
+    ),
 )
 
 
@@ -55,9 +58,7 @@ def run(settings: Settings, report: GridReport, means: Means) -> Records:
 def findings(records: Records) -> list[Finding]:
     """Judge the claim at both horizons."""
     return [
-        judging.best(
-            PAPER[0], part, CRASHES, COMPOSITE, RIVALS, f"{part.settings.steps} steps, {part.settings.runs} runs"
-        )
+        judging.best(PAPER["least-crashes"], part, CRASHES, COMPOSITE, RIVALS, _size(part))
         for part in (records.short, records.long)
     ]
 
@@ -70,21 +71,8 @@ def render(records: Records, out: Path) -> list[Path]:
         "text and its table 1e5: both are shown. Epsilon declines over a share of all steps, so that a longer training "
         "explores longer. Bands are 95 % bootstrap intervals of the mean over runs."
     )
-    page = Page(
-        NAME,
-        records.settings,
-        setup,
-        overview(short, AGENTS, METRICS),
-        findings(records),
-        _words(records),
-        [
-            Section(
-                f"{long.settings.steps} steps",
-                f"{long.settings.runs} runs each.",
-                _unprinted(overview(long, AGENTS, METRICS)),
-            )
-        ],
-        [*about(short), *about(long)],
+    longer = Section(
+        f"{long.settings.steps} steps", f"{long.settings.runs} runs each.", _unprinted(overview(long, AGENTS, METRICS))
     )
     curves = [
         {"horizon": part.settings.steps, **row}
@@ -96,7 +84,14 @@ def render(records: Records, out: Path) -> list[Path]:
             draw_bands(axes, part, "terminations_curve", LABELS)
             axes.set(title=_size(part), ylabel="crashes")
         axes.legend(fontsize=9)
-        files = write(page, drawing, short, numbers(short, AGENTS, METRICS), METRICS, out)
+        files = publish_grid(
+            *(NAME, short, AGENTS, METRICS, drawing, out),
+            setup=setup,
+            findings=findings(records),
+            words=_words(records),
+            sections=[longer],
+            more=[long],
+        )
     long_runs = write_file(out / f"{NAME}-long-runs.csv", csv_text(runs(long, METRICS)))
     return [*files, long_runs, write_file(out / f"{NAME}-curves.csv", csv_text(curves))]
 
@@ -120,4 +115,7 @@ def _words(records: Records) -> str:
             f"{crashes[COMPOSITE].mean:.0f} times, additive {crashes[ADDITIVE].mean:.0f}"
         )
     words = "; ".join(told)
-    return f"{words[0].upper()}{words[1:]}. Most crashes happen while epsilon is large: the schedule makes the count."
+    return (
+        f"{words[0].upper()}{words[1:]}. Most crashes happen while epsilon is large, so that the count depends mostly "
+        "on the schedule of exploration."
+    )

@@ -3,14 +3,13 @@
 from pathlib import Path
 
 from sentinel_paper import judging, trained
-from sentinel_paper.claims import Claim, Finding
+from sentinel_paper.claims import Claim, Finding, by_name
 from sentinel_paper.curves import draw_bands
-from sentinel_paper.metrics import FALLS, TAIL, VALUE, comparisons, numbers, overview, summaries
-from sentinel_paper.output import Page, Section
-from sentinel_paper.progress import GridReport
+from sentinel_paper.metrics import FALLS, TAIL, VALUE, comparisons, summaries
+from sentinel_paper.output import Section
 from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
-from sentinel_paper.trained import Contender, Means, Records, Settings
-from sentinel_paper.trained_page import about, draw_dots, robust, twenty, write
+from sentinel_paper.trained import Contender, GridReport, Means, Records, Settings
+from sentinel_paper.trained_page import draw_dots, publish_grid
 from sentinel_rl import plotting
 
 NAME = "fig-risk-measures"
@@ -31,7 +30,11 @@ CONTENDERS = (
 METRICS = (FALLS, VALUE, TAIL)
 COMPARABLE = 0.2
 SETTINGS = Settings()
-PAPER = (Claim("SENTINEL-4 performs flexibly and comparably for these composite risks.", "section 6, figure 4"),)
+PAPER = by_name(
+    Claim(
+        "comparable", "SENTINEL-4 performs flexibly and comparably for these composite risks.", "section 6, figure 4"
+    ),
+)
 
 
 def run(settings: Settings, report: GridReport, means: Means) -> Records:
@@ -43,7 +46,7 @@ def findings(records: Records) -> list[Finding]:
     """Judge whether the falls are alike."""
     others = [label for label in _MEASURES if label != OURS]
     setting = f"falls, preset {records.settings.preset}"
-    return [judging.alike(PAPER[0], records, FALLS, OURS, others, COMPARABLE, setting)]
+    return [judging.alike(PAPER["comparable"], records, FALLS, OURS, others, COMPARABLE, setting)]
 
 
 def render(records: Records, out: Path) -> list[Path]:
@@ -58,27 +61,19 @@ def render(records: Records, out: Path) -> list[Path]:
     least, most = (pick(falls, key=lambda label: falls[label].mean) for pick in (min, max))
     words = (
         f"{least} falls least ({falls[least].mean:.0f}), {most} most ({falls[most].mean:.0f}). The paper prints a "
-        "figure without numbers for this experiment, so that only its words can be judged."
+        "figure without numbers for this experiment: only its words can be judged."
     )
     rivals = [label for label in records.found if label != OURS]
-    page = Page(
-        NAME,
-        records.settings,
-        setup,
-        overview(records, CONTENDERS, METRICS),
-        findings(records),
-        words,
-        [
-            Section(f"{OURS} against the others", "", comparisons(records, METRICS, OURS, rivals)),
-            robust(records, CONTENDERS, METRICS),
-            *twenty(records, CONTENDERS, METRICS),
-        ],
-        about(records),
-    )
     with plotting.figure(12, 5) as drawing:
         left, right = drawing.subplots(1, 2)
         draw_bands(left, records, "terminations_curve", tuple(records.found))
         left.set(title="falls over training", ylabel="falls")
         left.legend()
         draw_dots(right, records, CONTENDERS, FALLS)
-        return write(page, drawing, records, numbers(records, CONTENDERS, METRICS), METRICS, out)
+        return publish_grid(
+            *(NAME, records, CONTENDERS, METRICS, drawing, out),
+            setup=setup,
+            findings=findings(records),
+            words=words,
+            sections=[Section(f"{OURS} against the others", "", comparisons(records, METRICS, OURS, rivals))],
+        )

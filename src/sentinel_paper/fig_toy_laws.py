@@ -11,15 +11,15 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sentinel_paper import toy_wasserstein
-from sentinel_paper.claims import Claim, Finding
+from sentinel_paper.claims import Claim, Finding, by_name
 from sentinel_paper.fig_toy_wasserstein import NEAR, Settings
 from sentinel_paper.judging import decide
 from sentinel_paper.output import Page, Row, csv_text, publish
 from sentinel_rl import plotting
-from sentinel_rl.envs.toy import Toy
+from sentinel_rl.envs import Toy
 from sentinel_rl.returns import CategoricalReturn, Support
 from sentinel_rl.storage.atomic import write_file
-from sentinel_rl.study.statistics import Summary, summarise
+from sentinel_rl.study import Summary, summarise
 
 NAME = "fig-toy-laws"
 SHOWN = (0, 1_000, 5_000, 10_000)
@@ -52,8 +52,12 @@ class Records:
 
 
 SETTINGS = Settings(points=SHOWN)
-PAPER = (
-    Claim("SENTINEL-4 estimates the laws of both actions considerably well after 5000 data points.", "appendix C.2"),
+PAPER = by_name(
+    Claim(
+        "close-after-5000",
+        "SENTINEL-4 estimates the laws of both actions considerably well after 5000 data points.",
+        "appendix C.2",
+    ),
 )
 
 
@@ -98,7 +102,7 @@ def findings(records: Records) -> list[Finding]:
     distances = " and ".join(f"{one.mean:.4f} [{one.low:.4f}, {one.high:.4f}]" for one in told)
     return [
         Finding(
-            PAPER[0],
+            PAPER["close-after-5000"],
             f"{points[place]} transitions",
             decide(records.settings.runs, near, far),
             f"the laws of the two actions are {distances} from the true ones in Wasserstein-1 distance, over "

@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array
 from matplotlib.axes import Axes
 
-from sentinel_paper.claims import Claim, Finding, Verdict
+from sentinel_paper.claims import Claim, Finding, Verdict, by_name
 from sentinel_paper.output import Page, Row, publish
 from sentinel_rl import plotting
 from sentinel_rl.belief import Divergence, Prefer, ftrl_losses, ftrl_weights
@@ -81,11 +81,12 @@ class Printed:
 
 SETTINGS = Settings()
 PRINTED = Printed()
-PAPER = (
-    Claim("KL(m || f_i) = [0.48, 0.92, 0.74].", "appendix D.2, example 4"),
-    Claim("For lambda = 1 the weights are [0.26, 0.40, 0.34].", "appendix D.2, example 4"),
-    Claim("For lambda = 0 the weights are [1/3, 1/3, 1/3].", "appendix D.2, example 4"),
+PAPER = by_name(
+    Claim("printed-losses", "KL(m || f_i) = [0.48, 0.92, 0.74].", "appendix D.2, example 4"),
+    Claim("printed-weights", "For lambda = 1 the weights are [0.26, 0.40, 0.34].", "appendix D.2, example 4"),
+    Claim("average-at-zero", "For lambda = 0 the weights are [1/3, 1/3, 1/3].", "appendix D.2, example 4"),
     Claim(
+        "greedy-at-infinity",
         "For lambda to infinity w = [0, 1, 0], all on the estimator most similar to the marginal.",
         "appendix D.2, example 4",
     ),
@@ -160,14 +161,14 @@ def _printed_losses(records: Records) -> Finding:
         f"KL(m || f_i) is {_show(named)}; the other direction, KL(f_i || m) = {_show(other)}, {match} these numbers."
     )
     verdict = Verdict.of(_agrees(named, PRINTED.losses))
-    return Finding(PAPER[0], "the direction named", verdict, reason, f"{_show(named)}; exact")
+    return Finding(PAPER["printed-losses"], "the direction named", verdict, reason, f"{_show(named)}; exact")
 
 
 def _printed_weights(records: Records, rule: Rule) -> Finding:
     weights = records.weights[RULES.index(rule), _place(records, 1.0)]
-    turned = "the direction named" if rule.divergence == "marginal_to_member" else "the direction turned round"
+    turned = "the direction named" if rule.divergence == "marginal_to_member" else "the other direction"
     return Finding(
-        PAPER[1],
+        PAPER["printed-weights"],
         f"{turned}, {rule}",
         Verdict.of(_agrees(weights, PRINTED.weights)),
         f"they are {_show(weights)}.",
@@ -179,7 +180,7 @@ def _average(records: Records) -> Finding:
     weights = records.weights[:, _place(records, 0.0)]
     holds = bool(np.allclose(weights, 1 / weights.shape[-1]))
     return Finding(
-        PAPER[2],
+        PAPER["average-at-zero"],
         "all four rules",
         Verdict.of(holds),
         f"the largest weight of any is {weights.max():.4f}.",
@@ -198,7 +199,7 @@ def _greedy(records: Records) -> Finding:
         f"The plus sign ends at estimator {plus}, the minus sign at estimator {minus}."
     )
     effect = f"the plus sign ends at estimator {plus}, most similar is {_or(nearest)}; exact"
-    return Finding(PAPER[3], "both directions", Verdict.of(nearest == {chosen}), reason, effect)
+    return Finding(PAPER["greedy-at-infinity"], "both directions", Verdict.of(nearest == {chosen}), reason, effect)
 
 
 def _greedy_choices(records: Records, prefer: Prefer) -> set[int]:
@@ -237,9 +238,9 @@ def _words(records: Records) -> str:
     outlier, consensus = _or(_greedy_choices(records, "outliers")), _or(_greedy_choices(records, "consensus"))
     return (
         "The example mixes two readings. Its numbers belong to the other direction of the divergence than the one it "
-        "names, and its plus sign rewards distance from the marginal while its words promise the opposite. As λ grows, "
-        f"the plus sign hands everything to estimator {outlier}, the narrow one off to the left; with the minus sign, "
-        f"the consensus that the words describe, everything goes to estimator {consensus}, in the middle. "
+        "names, and its plus sign rewards distance from the marginal while its words say the opposite. As λ grows, the "
+        f"plus sign gives all weight to estimator {outlier}, the narrow one on the left; the minus sign, the consensus "
+        f"that the words describe, gives all weight to estimator {consensus}, in the middle. "
         "The library's default is KL(m || f) with the minus sign; all four rules are options of `ftrl_weights`."
     )
 

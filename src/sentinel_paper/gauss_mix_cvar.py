@@ -19,7 +19,7 @@ import numpy as np
 from jaxtyping import Array
 from matplotlib.axes import Axes
 
-from sentinel_paper.claims import Claim, Finding, Verdict, mostly, share_text
+from sentinel_paper.claims import Claim, Finding, Verdict, by_name, mostly, share_text
 from sentinel_paper.output import Page, Row, publish
 from sentinel_rl import plotting
 from sentinel_rl.returns import CategoricalReturn, GaussianMixture
@@ -69,9 +69,17 @@ class Records:
 
 
 SETTINGS = Settings()
-PAPER = (
-    Claim("The additive CVaR risk strictly underestimates the total CVaR risk.", "section 4, example 1"),
-    Claim("The composite risk is closer to the total than the additive, for alpha up to 0.5.", "section 4, example 1"),
+PAPER = by_name(
+    Claim(
+        "additive-underestimates",
+        "The additive CVaR risk strictly underestimates the total CVaR risk.",
+        "section 4, example 1",
+    ),
+    Claim(
+        "composite-closer",
+        "The composite risk is closer to the total than the additive, for alpha up to 0.5.",
+        "section 4, example 1",
+    ),
 )
 
 
@@ -114,7 +122,7 @@ def render(records: Records, out: Path) -> list[Path]:
         "A belief over 100 Gaussian models is drawn: weights from a Dirichlet distribution with parameter 0.5, means "
         "from N(0, 1), variances from an inverse gamma distribution with shape 2 and the scale named (the paper's is "
         "1). The CVaR is the mean of the worst share alpha of the outcomes; lower is riskier. All three risks are "
-        "computed in closed form, so that the only chance is in the draw of the models."
+        "computed in closed form: only the models are drawn at random."
     )
     page = Page(NAME, records.settings, setup, _results(records), findings(records), _words(records))
     with plotting.figure(10, 7.4) as drawing:
@@ -154,7 +162,7 @@ def _strict(records: Records, place: int) -> Finding:
         f"the distribution."
     )
     return Finding(
-        PAPER[0],
+        PAPER["additive-underestimates"],
         _setting(settings.scales[place]),
         Verdict.of(bool((counts == settings.runs).all())),
         reason,
@@ -176,7 +184,13 @@ def _nearer(records: Records, place: int) -> Finding:
         f"{miss['additive']:.3f}. Composite lies below the total, on the side of caution, in {below:.0%} of the cases."
     )
     effect = f"closer in {rare} of runs at alpha {settings.alphas[int(np.argmin(counts))]:g}, where least often"
-    return Finding(PAPER[1], _setting(settings.scales[place]), mostly(counts.tolist(), settings.runs), reason, effect)
+    return Finding(
+        PAPER["composite-closer"],
+        _setting(settings.scales[place]),
+        mostly(counts.tolist(), settings.runs),
+        reason,
+        effect,
+    )
 
 
 def _numbers(records: Records) -> list[Row]:
@@ -206,15 +220,15 @@ def _results(records: Records) -> list[Row]:
 
 def _words(records: Records) -> str:
     """The sum of it, from the verdicts of this run."""
-    by_claim = {claim: [finding for finding in findings(records) if finding.claim == claim] for claim in PAPER}
-    said = "; ".join(f"{finding.setting} it {finding.verdict}" for finding in by_claim[PAPER[1]])
+    nearer = [finding for finding in findings(records) if finding.claim == PAPER["composite-closer"]]
+    said = "; ".join(f"{finding.setting} it {finding.verdict}" for finding in nearer)
     return (
-        "Values are means over the runs ± one standard error. Averaging over models hides what one does not know, so "
-        "additive risk always looks too good. Composite risk errs on the other side: it takes the worst share of the "
-        "models and of each of them again the worst share, which is a smaller and worse part of all outcomes than the "
-        "worst share alone. Which error is larger depends on what the models disagree about. If they differ mostly in "
-        "their means, the ignorance is real and composite is near the total; if each model is itself wide, composite "
-        f"exaggerates. That composite is the closer one is therefore a property of the recipe: {said}."
+        "Values are means over the runs ± one standard error. Averaging over models hides the uncertainty about the "
+        "model, so additive risk is always too optimistic. Composite risk errs on the other side: it takes the worst "
+        "share of the models and, of each of them, again the worst share, which is a smaller and worse part of all "
+        "outcomes than the worst share alone. Which error is larger depends on how the models differ. If they differ "
+        "mostly in their means, composite risk is near the total; if each model is itself wide, composite risk is much "
+        f"too pessimistic. Whether composite is the closer one therefore depends on how the models are drawn: {said}."
     )
 
 

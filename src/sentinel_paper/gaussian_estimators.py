@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 
 from sentinel_paper import beta_belief
 from sentinel_paper.beta_belief import Thresholds, Values
-from sentinel_paper.claims import Claim, Finding, Verdict
+from sentinel_paper.claims import Claim, Finding, Verdict, by_name
 from sentinel_paper.output import Page, Row, publish
 from sentinel_rl import plotting
 
@@ -44,12 +44,17 @@ class Records:
 
 
 SETTINGS = Settings()
-PAPER = (
+PAPER = by_name(
     Claim(
+        "optimal-in-the-limit",
         "As the belief concentrates, both the composite and the additive risk end up with the optimal behaviour.",
         "appendix C.3",
     ),
-    Claim("The main difference in behaviour arises in situations with high parameter uncertainty.", "appendix C.3"),
+    Claim(
+        "differ-when-uncertain",
+        "The main difference in behaviour arises in situations with high parameter uncertainty.",
+        "appendix C.3",
+    ),
 )
 
 
@@ -83,19 +88,19 @@ def findings(records: Records) -> list[Finding]:
     )
     return [
         Finding(
-            PAPER[0],
+            PAPER["optimal-in-the-limit"],
             setting,
             Verdict.of(shrinks and all(gap[-1] < CLOSE for gap in gaps.values())),
-            f"who knows omega takes the uncertain action above {found.known:.4f}; {said}. The distance "
+            f"with omega known, the uncertain action is taken above {found.known:.4f}; {said}. The distance "
             f"{'shrinks' if shrinks else 'does not shrink'} with every doubling.",
             f"off by at most {max(gap[-1] for gap in gaps.values()):.4f} at concentration {sizes[-1]:g}; exact",
         ),
         Finding(
-            PAPER[1],
+            PAPER["differ-when-uncertain"],
             setting,
             Verdict.of(bool((np.diff(apart) < 0).all())),
-            f"the belief means at which additive and composite change their mind are {apart[0]:.4f} apart at first "
-            f"and {apart[-1]:.4f} at last.",
+            f"the belief means above which additive and composite risk take the uncertain action are {apart[0]:.4f} "
+            f"apart at first and {apart[-1]:.4f} at last.",
             f"thresholds {apart[0]:.4f} apart at first, {apart[-1]:.4f} at last; exact",
         ),
     ]
@@ -152,7 +157,7 @@ def _words(records: Records) -> str:
     peak = records.settings.concentrations[int(np.argmax(found.composite))]
     return (
         f"Additive risk takes the uncertain action {bold} than someone who knows omega, composite risk {wary}. The "
-        "CVaR of the uncertain action curves upwards in omega, so averaging it over a belief rewards not knowing; "
+        "CVaR of the uncertain action is convex in omega, so that averaging it over a belief rewards uncertainty; "
         "composite risk counts only the worst part of the belief and asks for evidence first. Composite is most "
         f"cautious at concentration {peak:g}: below that a belief is nearly all or nothing.\n\n"
         f"Under the belief the paper prints, Beta(1, 1), the uncertain action is worth {float(printed.neutral):.4f} to "

@@ -11,8 +11,7 @@ from sentinel_paper.highway_agents import ADDITIVE, AGENTS, BRAKE, COMPOSITE, NE
 from sentinel_paper.metrics import Metric, first_means, last_means, summaries
 from sentinel_paper.output import Row
 from sentinel_paper.trained import FROZEN, Records
-from sentinel_rl.study.record import Record
-from sentinel_rl.study.statistics import Summary
+from sentinel_rl.study import Record, Summary
 
 
 def _measured() -> tuple[Metric, ...]:

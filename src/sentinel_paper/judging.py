@@ -1,9 +1,9 @@
 """Verdicts on claims about trained agents, by intervals over runs.
 
-Two agents are told apart when the 95 % bootstrap interval of the paired difference leaves out zero and Wilcoxon's
-signed-rank test, corrected after Holm for the number of comparisons of the claim, has p < .05: both. A claim that one
-agent is better than others holds when it is told to be better than every one of them, and does not hold when some other
-is told to be better. Everything else is undecided, and so is everything with very few runs.
+A difference between two agents is significant when the 95 % bootstrap interval of the paired difference excludes zero
+and Wilcoxon's signed-rank test, corrected after Holm for the number of comparisons of the claim, has p < .05: both. A
+claim that one agent is better than others holds when it is significantly better than every one of them, and does not
+hold when some other is significantly better. Everything else is undecided, and so is everything with very few runs.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from scipy.stats import bootstrap
 from sentinel_paper.claims import Claim, Finding, Verdict
 from sentinel_paper.metrics import Metric, against, summaries, values
 from sentinel_paper.trained import Records
-from sentinel_rl.study.statistics import Comparison, compare, holm
+from sentinel_rl.study import Comparison, compare, holm
 
 # With fewer pairs no signed-rank test can reach a level of 5 %.
 ENOUGH = 6
@@ -31,7 +31,7 @@ def best(claim: Claim, records: Records, metric: Metric, ours: str, others: Sequ
     groups = {
         "better than": better,
         "worse than": worse,
-        "not to be told from": [label for label in others if label not in {*better, *worse}],
+        "not significantly different from": [label for label in others if label not in {*better, *worse}],
     }
     told = {label: f"{label} ({_compared(one, metric.digits)})" for label, one in found.items()}
     parts = [f"{side} {', '.join(told[label] for label in labels)}" for side, labels in groups.items() if labels]
@@ -71,8 +71,8 @@ def steadiest(
         _verdict(records, len(smaller) == len(others), bool(larger)),
         records,
         f"the standard deviation of {metric.title} over {records.settings.runs} runs is {spreads[ours]:.2f} for "
-        f"{ours}; {listed}. In brackets the difference with its 95 % bootstrap interval; smaller ones are told apart "
-        f"by an interval that is corrected for {len(others)} comparisons.",
+        f"{ours}; {listed}. In brackets the difference with its 95 % bootstrap interval; that another agent has a "
+        f"smaller one is decided by intervals that are corrected for {len(others)} comparisons.",
         f"sd of {metric.title} {apart[hardest]} against {hardest}",
     )
 

@@ -10,8 +10,7 @@ import numpy as np
 
 from sentinel_paper.output import Row
 from sentinel_paper.trained import FROZEN, Contender, Records
-from sentinel_rl.study.record import Record
-from sentinel_rl.study.statistics import Comparison, Summary, compare, summarise
+from sentinel_rl.study import Comparison, Record, Summary, compare, summarise
 from sentinel_rl.training import Episodes, measure
 
 Better = Literal["low", "high"]

@@ -17,7 +17,10 @@ from sentinel_rl.storage.atomic import write_file
 
 Row = Mapping[str, Any]
 # Options of the command that settings may have, in the order of the command line.
-_OPTIONS = ("runs", "steps", "preset", "seed")
+OPTIONS = ("runs", "steps", "preset", "seed")
+# Headings of every page.
+RESULTS, CLAIMS, SUMMARY, ABOUT = "Results", "Claims and verdicts", "Summary", "How it was computed"
+_TINY = "Made with `--quick`: it shows that all parts work, its numbers and verdicts mean nothing."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,22 +32,13 @@ class Section:
     rows: Sequence[Row] = ()
     figure: str = ""
 
-    def markdown(self) -> str:
-        """The part."""
-        parts = [
-            f"## {self.title}",
-            self.words,
-            table(self.rows) if self.rows else "",
-            f"![{self.title}]({self.figure}.png)" if self.figure else "",
-        ]
-        return "\n\n".join(part for part in parts if part)
-
 
 @dataclasses.dataclass(frozen=True)
 class Page:
     """The text of an experiment: what is computed, the numbers worth reading, and what they mean.
 
-    `sections` follow the verdicts; `about` says where, with what and how long it was computed.
+    `sections` follow the verdicts; `about` says on which device, with which versions and in how many seconds it was
+    computed.
     """
 
     name: str
@@ -56,79 +50,76 @@ class Page:
     sections: Sequence[Section] = ()
     about: Sequence[Row] = ()
 
-    def markdown(self) -> str:
-        """The page."""
-        experiment = find(self.name)
-        return (
-            "\n\n".join(
-                [
-                    f"# {experiment.title}",
-                    f"In the paper: {experiment.where}. Made by `{command(self.name, self.settings)}` "
-                    f"with sentinel-rl {__version__}.",
-                    *self._warning(),
-                    self.setup,
-                    f"![{experiment.title}]({self.name}.png)",
-                    "## What came out",
-                    table(self.results),
-                    f"All numbers: [{self.name}.csv]({self.name}.csv).",
-                    "## What the paper says, and whether it holds",
-                    *(_paragraph(finding) for finding in self.findings),
-                    "## In plain words",
-                    self.words,
-                    *(section.markdown() for section in self._parts()),
-                    "",
-                ]
-            ).rstrip("\n")
-            + "\n"
-        )
-
     def data(self) -> dict[str, Any]:
-        """The page as JSON knows it, for reports over several experiments."""
+        """The page as it is kept in JSON: all that `markdown` and the report over several experiments need."""
         experiment = find(self.name)
+        about = [Section(ABOUT, rows=self.about)] if self.about else []
         return {
             "name": self.name,
             "title": experiment.title,
             "where": experiment.where,
             "command": command(self.name, self.settings),
+            "options": {name: getattr(self.settings, name) for name in OPTIONS if hasattr(self.settings, name)},
+            "quick": _quick(self.settings),
             "version": __version__,
-            "setup": "\n\n".join([*self._warning(), self.setup]),
-            "results": [_told(row) for row in self.results],
+            "setup": f"{_TINY}\n\n{self.setup}" if _quick(self.settings) else self.setup,
+            "results": [_as_text(row) for row in self.results],
             "findings": [
-                {"claim": finding.claim.text, "where": finding.claim.where, "setting": finding.setting}
-                | {"verdict": str(finding.verdict), "effect": finding.effect, "reason": finding.reason}
+                {"name": finding.claim.name, "claim": finding.claim.text, "where": finding.claim.where}
+                | {"setting": finding.setting, "verdict": str(finding.verdict)}
+                | {"effect": finding.effect, "reason": finding.reason}
                 for finding in self.findings
             ],
             "words": self.words,
             "sections": [
                 {"title": part.title, "words": part.words, "figure": part.figure}
-                | {"rows": [_told(row) for row in part.rows]}
-                for part in self._parts()
+                | {"rows": [_as_text(row) for row in part.rows]}
+                for part in (*self.sections, *about)
             ],
         }
 
-    def _warning(self) -> list[str]:
-        tiny = "Made with `--quick`: it shows that all parts work, its numbers and verdicts mean nothing."
-        return [tiny] if getattr(self.settings, "quick", False) else []
 
-    def _parts(self) -> list[Section]:
-        made = [Section("How it was made", rows=self.about)] if self.about else []
-        return [*self.sections, *made]
+def markdown(page: Mapping[str, Any]) -> str:
+    """The data of a page as Markdown."""
+    parts = [
+        f"# {page['title']}",
+        f"In the paper: {page['where']}. Made by `{page['command']}` with sentinel-rl {page['version']}.",
+        page["setup"],
+        f"![{page['title']}]({page['name']}.png)",
+        f"## {RESULTS}",
+        table(page["results"]),
+        f"All numbers: [{page['name']}.csv]({page['name']}.csv).",
+        f"## {CLAIMS}",
+        *(_paragraph(finding) for finding in page["findings"]),
+        f"## {SUMMARY}",
+        page["words"],
+    ]
+    for section in page["sections"]:
+        parts += [f"## {section['title']}", section["words"], table(section["rows"]) if section["rows"] else ""]
+        parts.append(f"![{section['title']}]({section['figure']}.png)" if section["figure"] else "")
+    return "\n\n".join(part for part in parts if part) + "\n"
 
 
 def publish(page: Page, drawing: Figure, numbers: Sequence[Row], out: Path) -> list[Path]:
     """Write figure, numbers, and page in both forms; every file is complete or not there."""
+    data = page.data()
     return [
         *plotting.save(drawing, out / page.name),
         write_file(out / f"{page.name}.csv", csv_text(numbers)),
-        write_file(out / f"{page.name}.md", page.markdown()),
-        write_file(out / f"{page.name}.json", json.dumps(page.data(), indent=1, ensure_ascii=False) + "\n"),
+        write_file(out / f"{page.name}.md", markdown(data)),
+        write_file(out / f"{page.name}.json", json_text(data)),
     ]
+
+
+def json_text(page: Mapping[str, Any]) -> str:
+    """The data of a page as the text of its file."""
+    return json.dumps(page, indent=1, ensure_ascii=False) + "\n"
 
 
 def command(name: str, settings: Any) -> str:
     """The command line that gives these records again."""
-    options = [f"--{option} {getattr(settings, option)}" for option in _OPTIONS if hasattr(settings, option)]
-    quick = ["--quick"] if getattr(settings, "quick", False) else []
+    options = [f"--{option} {getattr(settings, option)}" for option in OPTIONS if hasattr(settings, option)]
+    quick = ["--quick"] if _quick(settings) else []
     return " ".join(["sentinel reproduce", name, *quick, *options])
 
 
@@ -161,7 +152,7 @@ def table(rows: Sequence[Row], side: Literal["left", "right"] = "right") -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _told(row: Row) -> dict[str, str]:
+def _as_text(row: Row) -> dict[str, str]:
     return {column: _cell(value, ".3f") for column, value in row.items()}
 
 
@@ -169,6 +160,10 @@ def _cell(value: Any, form: str) -> str:
     return value if isinstance(value, str) else f"{value:d}" if isinstance(value, int) else format(value, form)
 
 
-def _paragraph(finding: Finding) -> str:
-    claim = finding.claim
-    return f"> {claim.text} ({claim.where})\n\n**{finding.verdict.capitalize()}**, {finding.setting}: {finding.reason}"
+def _quick(settings: Any) -> bool:
+    return bool(getattr(settings, "quick", False))
+
+
+def _paragraph(finding: Mapping[str, str]) -> str:
+    verdict = finding["verdict"].capitalize()
+    return f"> {finding['claim']} ({finding['where']})\n\n**{verdict}**, {finding['setting']}: {finding['reason']}"

@@ -6,17 +6,18 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sentinel_paper.output import table
+from sentinel_paper.output import ABOUT, table
 from sentinel_paper.report import collect
-from sentinel_paper.report_rows import all_lines, counted, size
+from sentinel_paper.report_rows import size
+from sentinel_paper.settings import HEADLINE_PRESET
+from sentinel_paper.statements import headline, judge, preference
 from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.atomic import write_file
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
-# What is shown: the first of these that is there, the default preset first; the most runs of it.
+# What is shown: the first of these that is there.
 _PREFERRED = ("table-highway", "table-ensemble-size", "fig-toy-wasserstein", "gauss-mix-cvar")
 _STANDARD_ERROR = re.compile(r" ± \S+(?= \[)")
-_QUANTITY = re.compile(r"--runs (\d+)")
 
 
 def fill(readme: Path, folder: Path) -> Path:
@@ -46,28 +47,22 @@ def block(folder: Path, base: Path) -> str:
     parts = [
         f"![{page['title']}]({stem}.svg)",
         table([_shortened(row) for row in page["results"]]),
-        f"Means with 95 % bootstrap intervals over runs, {size(page)}: `{page['command']}`{_made(page)}. Of the claims "
-        f"of the paper's abstract and section 6, {counted(all_lines(pages))}: **[every claim with its verdict and "
-        f"interval]({where}/report.md)**, [how it was computed]({stem}.md)"
+        f"Means with 95 % bootstrap intervals over runs, {size(page)}: `{page['command']}`{_computed(page)} "
+        f"([details]({stem}.md)).",
+        f"{headline(judge(pages))} **[Every claim with its verdicts and intervals]({where}/report.md)**"
         + (f"; more results: {', '.join(others)}." if others else "."),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def shown(pages: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The page that the first screen shows: of the most wanted experiment, not a quick one, the default preset."""
+    """The page that the first screen shows: of the most wanted experiment, not a quick one, the headline preset."""
 
-    def rank(page: Mapping[str, Any]) -> tuple[bool, int, bool, int]:
-        command = page["command"]
+    def rank(page: Mapping[str, Any]) -> tuple[Any, ...]:
         place = _PREFERRED.index(page["name"]) if page["name"] in _PREFERRED else len(_PREFERRED)
-        runs = _QUANTITY.search(command)
-        return "--quick" in command, place, "--preset" in command and "--preset sound" not in command, -_int(runs)
+        return page["quick"], place, page["options"].get("preset", HEADLINE_PRESET) != HEADLINE_PRESET, preference(page)
 
     return min(pages, key=rank)
-
-
-def _int(found: re.Match[str] | None) -> int:
-    return int(found[1]) if found else 0
 
 
 def _shortened(row: Mapping[str, str]) -> dict[str, str]:
@@ -75,9 +70,9 @@ def _shortened(row: Mapping[str, str]) -> dict[str, str]:
     return {column: _STANDARD_ERROR.sub("", cell) for column, cell in row.items()}
 
 
-def _made(page: Mapping[str, Any]) -> str:
+def _computed(page: Mapping[str, Any]) -> str:
     """On what device, and how long training took, where the page says so."""
-    rows = [row for part in page["sections"] if part["title"] == "How it was made" for row in part["rows"]]
+    rows = [row for part in page["sections"] if part["title"] == ABOUT for row in part["rows"]]
     devices = sorted({row.get("device", "") for row in rows} - {""})
     seconds = sum(float(row.get("s training") or 0) / int(row.get("cells at once") or 1) for row in rows)
     return f", on {', '.join(devices)}, {seconds:.0f} s of training for all runs together" if devices else ""

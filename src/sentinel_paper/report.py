@@ -1,6 +1,6 @@
 """All experiments of a folder on one page, as HTML that needs nothing else and as Markdown.
 
-Only the small files of the experiments are read, JSON, Markdown and SVG: neither records nor a GPU are needed.
+Only the small files of the experiments are read, JSON and SVG: neither records nor a GPU are needed.
 """
 
 import json
@@ -8,28 +8,36 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sentinel_paper import report_rows
+from sentinel_paper import output, registry, report_rows
 from sentinel_paper.output import table
-from sentinel_paper.registry import EXPERIMENTS
 from sentinel_paper.report_html import html_page
-from sentinel_paper.statements import Line
-from sentinel_rl import __version__
+from sentinel_paper.settings import HEADLINE_PRESET
+from sentinel_paper.statements import NO_PRESETS, NOT_RUN, Judged, headline, judge
 from sentinel_rl.errors import CorruptError, UsageError
 from sentinel_rl.storage.atomic import write_file
 
 TITLE = "SENTINEL, reproduced"
 METHOD = (
-    "Every verdict is computed from the numbers of the run. One agent is better than another when the 95 % "
-    "bootstrap interval of the difference, paired by seed, leaves out zero and a Wilcoxon test, Holm-corrected "
-    "within the claim, has p < .05. That it is better than others holds when it is better than every one of them, "
-    "and does not hold when another is better than it; everything else is undecided. A claim that is judged in "
-    "several ways holds when it does in all of them, and does not hold when it does not in one. Of several "
-    "comparisons the table shows the least favourable one; p is Holm-corrected. Higher values are better, fewer "
-    "falls and crashes are better; brackets are 95 % intervals over runs. Theorems are searched for "
-    "counterexamples, which can refute but not prove them. Not listed are sentences that no experiment decides: "
-    "what is novel, what others have done, and why value and crashes improve together."
+    "Every verdict is computed from the numbers of the runs. One agent is significantly better than another when the "
+    "95 % bootstrap interval of the difference, paired by seed, excludes zero and a Wilcoxon signed-rank test, "
+    "Holm-corrected within the claim, has p < .05. A claim that an agent is better than others holds when it is "
+    "significantly better than each of them, and does not hold when one of them is significantly better; otherwise it "
+    "is undecided. A claim that is tested in several ways holds when it holds in all of them, and does not hold when "
+    "it fails in one.\n\n"
+    "Every claim is one row. It has a verdict for each preset, which says what was taken for the options that the "
+    f"paper leaves open; effects are those of `{HEADLINE_PRESET}`, and the effects of other presets are in the last "
+    f'table. A claim marked {NO_PRESETS} is decided by an experiment that has no presets; "{NOT_RUN}" means that the '
+    "experiment was not run under that preset. Where an experiment was run several times under one preset, the "
+    "verdict is that of the result with the most runs. Of several comparisons the table shows the least favourable "
+    "one; p is Holm-corrected. Higher values are better, fewer falls and crashes are better; brackets are 95 % "
+    "intervals over runs. For theorems, counterexamples are searched, which can refute but not prove them. Not listed "
+    "are sentences that no experiment decides: what is novel, what others have done, and why value and crashes improve "
+    "together."
 )
-_NEEDED = ("name", "title", "where", "command", "version", "setup", "results", "findings", "words", "sections")
+_NEEDED = (
+    *("name", "title", "where", "command", "options", "quick", "version", "setup", "results", "findings"),
+    *("words", "sections"),
+)
 
 
 def write_report(folder: Path) -> list[Path]:
@@ -40,17 +48,17 @@ def write_report(folder: Path) -> list[Path]:
         CorruptError: for a page that cannot be read.
     """
     pages = collect(folder)
-    told = report_rows.all_lines(pages)
+    judged = judge(pages)
     figures = {name: _svg(folder, page, name) for page in pages for name in figures_of(page)}
     return [
-        write_file(folder / "report.html", html_page((TITLE, opening(pages, told), METHOD), told, pages, figures)),
-        write_file(folder / "report.md", markdown(folder, pages, told)),
+        write_file(folder / "report.html", html_page((TITLE, opening(pages, judged), METHOD), judged, pages, figures)),
+        write_file(folder / "report.md", markdown(pages, judged)),
     ]
 
 
 def collect(folder: Path) -> list[dict[str, Any]]:
     """The pages of all experiments in a folder, in the order of the paper; several of one experiment by folder."""
-    order = {experiment.name: place for place, experiment in enumerate(EXPERIMENTS)}
+    order = {experiment.name: place for place, experiment in enumerate(registry.EXPERIMENTS)}
     found = [
         {**_page(path), "folder": path.parent.relative_to(folder).as_posix()}
         for path in sorted(folder.glob("**/*.json"))
@@ -68,23 +76,23 @@ def figures_of(page: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def opening(pages: Sequence[Mapping[str, Any]], told: Sequence[Line]) -> str:
-    """What the report is, in a sentence before its table of claims."""
+def opening(pages: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> str:
+    """What the report is, before its table of claims."""
+    versions = ", ".join(sorted({page["version"] for page in pages}))
     return (
         f"{len(pages)} result{'s' * (len(pages) > 1)} of the SENTINEL paper's experiments (UAI 2022), run with "
-        f"sentinel-rl {__version__}. Of the claims of the abstract and of section 6, counted once for every result "
-        f"that judges them, {report_rows.counted(told)}."
+        f"sentinel-rl {versions}. {headline(judged)}"
     )
 
 
-def markdown(folder: Path, pages: Sequence[Mapping[str, Any]], told: Sequence[Line]) -> str:
+def markdown(pages: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> str:
     """The report as Markdown: the claims, then every page with its headings one level down."""
-    parts = [f"# {TITLE}", opening(pages, told), "## Every claim", table(report_rows.claim_rows(told), "left"), METHOD]
+    claims = table(report_rows.claim_rows(judged), "left")
+    parts = [f"# {TITLE}", opening(pages, judged), "## Every claim", claims, METHOD]
     for heading, rows in report_rows.side_by_side(pages):
         parts += [f"## {heading}: side by side", table(rows)]
     for page in pages:
-        text = (folder / page["folder"] / f"{page['name']}.md").read_text(encoding="utf-8")
-        _, *lines = text.rstrip("\n").split("\n")
+        _, *lines = output.markdown(page).rstrip("\n").split("\n")
         lines = [f"#{line}" if line.startswith("#") else line for line in lines]
         parts.append(f'<a id="{report_rows.anchor(page)}"></a>\n\n## {report_rows.title(page)}')
         parts.append("\n".join(lines).strip("\n").replace("](", f"]({page['folder']}/"))
@@ -95,7 +103,8 @@ def _page(path: Path) -> dict[str, Any]:
     try:
         page = json.loads(path.read_text(encoding="utf-8"))
         missing = [name for name in _NEEDED if name not in page]
-    except (ValueError, TypeError) as error:
+        missing += ["names of its claims"] * any("name" not in finding for finding in page.get("findings", []))
+    except (AttributeError, TypeError, ValueError) as error:
         raise CorruptError(f"{path} cannot be read ({error}): run its experiment again") from error
     if missing:
         raise CorruptError(f"{path} has no {', '.join(missing)}: run its experiment again")

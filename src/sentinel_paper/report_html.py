@@ -5,9 +5,11 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
+from sentinel_paper import output
+from sentinel_paper.claims import Verdict
 from sentinel_paper.report_rows import anchor, claim_rows, finding_rows, side_by_side
 from sentinel_paper.report_rows import title as heading
-from sentinel_paper.statements import NOT_RUN, Line
+from sentinel_paper.statements import NO_PRESETS, NOT_RUN, Judged
 
 _STYLE = """
 body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
@@ -23,6 +25,7 @@ code { background: #f4f4f4; padding: .1rem .3rem; }
 figure { margin: 1rem 0; }
 figure svg { max-width: 100%; height: auto; }
 td.holds, td.fails, td.undecided, td.missing { white-space: nowrap; }
+td.holds a, td.fails a, td.undecided a { color: inherit; }
 .holds { color: #00684d; font-weight: bold; }
 .fails { color: #a33c00; font-weight: bold; }
 .undecided { color: #6b5900; font-weight: bold; }
@@ -59,14 +62,20 @@ for (const head of document.querySelectorAll("th")) {
   head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
 }
 """
-_CLASSES = {"holds": "holds", "does not hold": "fails", "undecided": "undecided", NOT_RUN: "missing"}
+_CLASSES = {
+    Verdict.HOLDS: "holds",
+    Verdict.FAILS: "fails",
+    Verdict.UNDECIDED: "undecided",
+    NOT_RUN: "missing",
+    NO_PRESETS: "missing",
+}
 _LINK = re.compile(r"\[([^\]]+)\]\(#([\w-]+)\)")
 _ID = re.compile(r"""(\bid="|url\(#|href="#)""")
 
 
 def html_page(
     words: tuple[str, str, str],
-    told: Sequence[Line],
+    judged: Sequence[Judged],
     pages: Sequence[Mapping[str, Any]],
     figures: Mapping[str, str],
 ) -> str:
@@ -77,7 +86,7 @@ def html_page(
         f"<h1>{escape(title)}</h1>",
         _text(opening),
         "<h2>Every claim</h2>",
-        _table(claim_rows(told)),
+        _table(claim_rows(judged)),
         _text(method),
         f"<nav><h2>Results</h2><ul>{links}</ul></nav>",
         *(
@@ -110,9 +119,9 @@ def _experiment(page: Mapping[str, Any], figures: Mapping[str, str]) -> str:
         _text(page["setup"]),
         _figure(figures, f"{folder}/{page['name']}", page["title"]),
         _table(page["results"]),
-        "<h3>What the paper says, and whether it holds</h3>",
+        f"<h3>{output.CLAIMS}</h3>",
         *(_finding(finding) for finding in page["findings"]),
-        "<h3>In plain words</h3>",
+        f"<h3>{output.SUMMARY}</h3>",
         _text(page["words"]),
     ]
     for section in page["sections"]:
@@ -138,11 +147,9 @@ def _table(rows: Sequence[Mapping[str, str]]) -> str:
 
 
 def _cell(value: str) -> str:
-    shade = _CLASSES.get(value)
-    if shade:
-        return f'<td class="{shade}">{escape(value)}</td>'
     link = _LINK.fullmatch(value)
-    return f'<td><a href="#{link[2]}">{escape(link[1])}</a></td>' if link else f"<td>{_coded(value)}</td>"
+    shade = _CLASSES.get(link[1] if link else value)
+    return f'<td class="{shade}">{_inline(value)}</td>' if shade else f"<td>{_inline(value)}</td>"
 
 
 def _figure(figures: Mapping[str, str], name: str, title: str) -> str:
@@ -153,9 +160,11 @@ def _figure(figures: Mapping[str, str], name: str, title: str) -> str:
 
 
 def _text(words: str) -> str:
-    """Paragraphs, with code between backticks."""
-    return "\n".join(f"<p>{part}</p>" for part in _coded(words).split("\n\n") if part.strip())
+    """Paragraphs."""
+    return "\n".join(f"<p>{part}</p>" for part in _inline(words).split("\n\n") if part.strip())
 
 
-def _coded(words: str) -> str:
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(words, quote=False))
+def _inline(words: str) -> str:
+    """Text with Markdown's code and its links within the page."""
+    coded = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(words, quote=False))
+    return _LINK.sub(r'<a href="#\2">\1</a>', coded)

@@ -1,18 +1,12 @@
 """The tables of the report: every claim, presets side by side, every finding. Cells are text, with Markdown's links."""
 
 import re
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
-from sentinel_paper.claims import Verdict
-from sentinel_paper.registry import EXPERIMENTS
-from sentinel_paper.statements import ABSTRACT, NOT_RUN, SECTION, Line, lines
+from sentinel_paper.settings import HEADLINE_PRESET
+from sentinel_paper.statements import NOT_RUN, Judged, Judgement, Page
 
-Page = Mapping[str, Any]
 TextRow = dict[str, str]
-_OPTION = re.compile(r"--(\w+) ([^-\s]\S*)")
-_SEVERAL = {Verdict.HOLDS: "hold", Verdict.FAILS: "do not hold", Verdict.UNDECIDED: "are undecided"}
 
 
 def anchor(page: Page) -> str:
@@ -20,19 +14,19 @@ def anchor(page: Page) -> str:
     return "results-" + re.sub(r"\W", "-", page["folder"].replace("/", "--"))
 
 
-def size(page: Page) -> str:
-    """Preset, runs and steps of a page, from the command that made it.
+def size(page: Page, with_preset: bool = True) -> str:
+    """Preset, runs and steps of a page.
 
     Example:
-        >>> size({"command": "sentinel reproduce table-highway --runs 50 --steps 100000 --preset sound --seed 1000"})
+        >>> size({"options": {"runs": 50, "steps": 100_000, "preset": "sound", "seed": 1_000}, "quick": False})
         'preset sound, 50 runs of 100000 steps'
     """
-    options = dict(_OPTION.findall(page["command"]))
+    options = page["options"]
     runs = f"{options['runs']} runs" if "runs" in options else "computed exactly"
     parts = [
-        f"preset {options['preset']}" if "preset" in options else "",
+        f"preset {options['preset']}" if "preset" in options and with_preset else "",
         f"{runs} of {options['steps']} steps" if "steps" in options else runs,
-        "made with --quick" if "--quick" in page["command"] else "",
+        "made with --quick" if page["quick"] else "",
     ]
     return ", ".join(part for part in parts if part)
 
@@ -42,47 +36,41 @@ def title(page: Page) -> str:
     return f"{page['title']}: {size(page)} ({page['folder']})"
 
 
-def all_lines(pages: Sequence[Page]) -> list[Line]:
-    """What the pages say about every statement of the paper."""
-    claims = {experiment.name: [claim.text for claim in experiment.load().PAPER] for experiment in EXPERIMENTS}
-    return lines(pages, claims)
-
-
-def claim_rows(told: Iterable[Line]) -> list[TextRow]:
-    """The table that the report begins with."""
+def claim_rows(judged: Iterable[Judged]) -> list[TextRow]:
+    """The table that the report begins with: a row per statement, a column per preset."""
     return [
-        {"claim": line.statement.text, "in the paper": line.statement.where, "verdict": line.verdict}
-        | {"effect with 95 % interval": "; ".join(f"{setting}: {effect}" for setting, effect in line.effects)}
-        | {"from": _source(line)}
-        for line in told
+        {"claim": one.statement.text}
+        | {preset: _linked(judgement) for preset, judgement in one.by_preset.items()}
+        | {f"effect with 95 % interval, {HEADLINE_PRESET}": one.headline.effects, "from": _sources(one)}
+        | {"in the paper": one.statement.where, "name": f"`{one.statement.name}`"}
+        for one in judged
     ]
 
 
-def _source(line: Line) -> str:
-    if line.page is None or line.verdict == NOT_RUN:
-        return f"`sentinel reproduce {line.experiment}`"
-    return f"[{line.page['folder']}, {size(line.page)}](#{anchor(line.page)})"
+def _linked(judgement: Judgement) -> str:
+    """A verdict that links to the first page it follows from."""
+    if not judgement.pages or judgement.verdict == NOT_RUN:
+        return judgement.verdict
+    return f"[{judgement.verdict}](#{anchor(judgement.pages[0])})"
 
 
-def counted(told: Iterable[Line], parts: Sequence[str] = (ABSTRACT, SECTION)) -> str:
-    """How many of the lines on parts of the paper have which verdict, in words."""
-    counts = Counter(line.verdict for line in told if line.statement.part in parts)
-    shown = [f"{counts[verdict]} {_plural(verdict, counts[verdict])}" for verdict in Verdict if counts[verdict]]
-    missing = counts[NOT_RUN]
-    return ", ".join([*shown, *([f"{missing} {'is' if missing == 1 else 'are'} not run yet"] if missing else [])])
-
-
-def _plural(verdict: Verdict, count: int) -> str:
-    if count > 1:
-        return _SEVERAL[verdict]
-    return "is undecided" if verdict == Verdict.UNDECIDED else str(verdict)
+def _sources(judged: Judged) -> str:
+    """Links to the pages of the headline preset, and commands for those that are missing."""
+    found = {page["name"]: page for page in judged.headline.pages}
+    return "; ".join(
+        f"[{found[name]['folder']}, {size(found[name], with_preset=False)}](#{anchor(found[name])})"
+        if name in found
+        else f"`sentinel reproduce {name}`"
+        for name in judged.statement.claims()
+    )
 
 
 def finding_rows(pages: Sequence[Page]) -> list[TextRow]:
     """Every finding of every page with its full reason."""
     return [
-        {"experiment": f"[{page['folder']}](#{anchor(page)})", "claim": finding["claim"]}
-        | {"verdict": finding["verdict"], "setting": finding["setting"], "why": finding["reason"]}
+        {"experiment": f"[{page['folder']}](#{anchor(page)})", "name": f"`{finding['name']}`"}
+        | {"claim": finding["claim"], "verdict": finding["verdict"]}
+        | {"setting": finding["setting"], "why": finding["reason"]}
         for page in pages
         for finding in page["findings"]
     ]
@@ -117,5 +105,5 @@ def _merged(pages: Sequence[Page]) -> list[TextRow]:
 
 def _short(page: Page) -> str:
     """What tells a page from others of its experiment."""
-    options = dict(_OPTION.findall(page["command"]))
+    options = page["options"]
     return f"{options.get('preset', '')} {options.get('runs', '')} runs ({page['folder']})".strip()

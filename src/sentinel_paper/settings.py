@@ -1,7 +1,8 @@
-"""The paper's hyperparameter tables as values, and the presets: how its open places are read.
+"""The paper's hyperparameter tables as values, and the presets: what is taken for the options that it leaves open.
 
 A cell of an experiment has, in this order, the options of its task for all agents, those for its agent, those of the
-preset, and its own. A preset is one value more in `PRESETS`.
+preset, and its own; later ones win. Another preset is one more value in `PRESETS`, where command line and report find
+it.
 """
 
 import dataclasses
@@ -27,7 +28,7 @@ class Task:
         name: what presets call it.
         env: its name in the library.
         steps: of a run.
-        shared: options of all agents and of the course.
+        shared: options of all agents and of the training schedule.
         agents: options of one agent.
         ends: what an episode that terminates is called.
         quick: settings of the environment that make it small.
@@ -83,18 +84,21 @@ HIGHWAY = Task(
     quick={"vehicles_count": 4, "duration": 8},
 )
 
+# The library's option for how line 12 of the algorithm is read; nothing else in this package names it.
+READING_OPTION = "reading"
 # Options by "all", by task or by agent, later ones win. What the paper leaves open:
-# `sound` copies target networks, and its baselines explore by what they do not know, as their own papers say;
+# `sound` copies target networks, and its baselines explore by their own uncertainty, as their own papers say;
 # `literal` trains target networks (line 12 of the algorithm), and epsilon is shared by all agents (table 8).
 PRESETS: Mapping[str, Mapping[str, Options]] = {
     "sound": {"all": {"epsilon_fraction": 0.25}},
     "literal": {
         "all": {"epsilon_fraction": 0.1},
-        "sentinel": {"reading": "literal"},
-        "cdqn": {"reading": "literal"},
+        **{agent: {READING_OPTION: "literal"} for agent in ("sentinel", "cdqn")},
         **{agent: {"use_epsilon": True} for agent in ("vdqn", "vdqn-cvar", "uadqn")},
     },
 }
+# The default of every command, and the preset under which report and README count.
+HEADLINE_PRESET = "sound"
 
 
 def require_preset(name: str) -> None:
@@ -103,11 +107,11 @@ def require_preset(name: str) -> None:
         raise UsageError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")
 
 
-def options_for(task: Task, agent: str, preset: str = "sound", own: Options | None = None) -> dict[str, Any]:
+def options_for(task: Task, agent: str, preset: str = HEADLINE_PRESET, own: Options | None = None) -> dict[str, Any]:
     """All options of a cell: those of `own`, then of the preset, then of the paper's tables.
 
     Example:
-        >>> options_for(HIGHWAY, "uadqn")["learn_every"], options_for(CARTPOLE, "sentinel", "literal")["reading"]
+        >>> options_for(HIGHWAY, "uadqn")["learn_every"], options_for(CARTPOLE, "sentinel", "literal")[READING_OPTION]
         ('triangular', 'literal')
     """
     require_preset(preset)

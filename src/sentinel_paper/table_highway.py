@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from sentinel_paper import judging, trained
-from sentinel_paper.claims import Claim, Finding
+from sentinel_paper.claims import Claim, Finding, by_name
 from sentinel_paper.highway_agents import ADDITIVE, AGENTS, BRAKE, COMPOSITE, CONTENDERS, NEUTRAL, RIVALS, evaluations
 from sentinel_paper.highway_diagnostics import DIAGNOSTICS, diagnostics, draw_diagnostics
 from sentinel_paper.metrics import (
@@ -16,33 +16,46 @@ from sentinel_paper.metrics import (
     Metric,
     comparisons,
     evaluated,
-    numbers,
     overview,
     summaries,
 )
-from sentinel_paper.output import Page, Section
-from sentinel_paper.progress import GridReport
+from sentinel_paper.output import Section
 from sentinel_paper.settings import HIGHWAY, Options
-from sentinel_paper.trained import Means, Records, Settings
-from sentinel_paper.trained_page import about, draw_dots, robust, twenty, write
+from sentinel_paper.trained import GridReport, Means, Records, Settings
+from sentinel_paper.trained_page import draw_dots, publish_grid
 from sentinel_rl import plotting
 
 NAME = "table-highway"
 SETTINGS = Settings()
-PAPER = (
+PAPER = by_name(
     Claim(
-        "SENTINEL-4 with composite CVaR achieves a higher value than all competing algorithms.", "abstract, section 6"
+        "higher-value",
+        "SENTINEL-4 with composite CVaR achieves a higher value than all competing algorithms.",
+        "abstract, section 6",
     ),
-    Claim("It achieves a higher estimate of the aleatory risk (CVaR .25 of the return).", "abstract, section 6"),
-    Claim("It has fewer crashes.", "abstract, section 6"),
-    Claim("The variance of the performance metrics over runs is the least for composite CVaR.", "section 6"),
-    Claim("SENTINEL-4 with composite CVaR: value 27.43, CVaR .25 24.16, 341.18 crashes.", "table 1"),
     Claim(
+        "higher-tail",
+        "It achieves a higher estimate of the aleatory risk (CVaR .25 of the return).",
+        "abstract, section 6",
+    ),
+    Claim("fewer-crashes", "It has fewer crashes.", "abstract, section 6"),
+    Claim(
+        "least-variance",
+        "The variance of the performance metrics over runs is the least for composite CVaR.",
+        "section 6",
+    ),
+    Claim("printed-numbers", "SENTINEL-4 with composite CVaR: value 27.43, CVaR .25 24.16, 341.18 crashes.", "table 1"),
+    Claim(
+        "beats-published",
         "With composite risk SENTINEL-K has higher risk-sensitive performance than state-of-the-art risk-sensitive and "
         "distributional algorithms.",
         "abstract",
     ),
-    Claim("Additive risk leads to worse risk-sensitive performance than composite risk.", "section 4, table 1"),
+    Claim(
+        "beats-additive",
+        "Additive risk leads to worse risk-sensitive performance than composite risk.",
+        "section 4, table 1",
+    ),
 )
 # Those that others have published: without SENTINEL's own variants.
 PUBLISHED = tuple(label for label in RIVALS if not label.startswith("SENTINEL"))
@@ -57,16 +70,23 @@ def findings(records: Records) -> list[Finding]:
     """Judge the claims, of the frozen policies and of the training."""
     frozen, during = "frozen policies", "episodes of the training"
     found = [
-        judging.best(PAPER[0], records, VALUE, COMPOSITE, RIVALS, frozen),
-        judging.best(PAPER[0], records, TRAINING_VALUE, COMPOSITE, RIVALS, during),
-        judging.best(PAPER[1], records, TAIL, COMPOSITE, RIVALS, frozen),
-        judging.best(PAPER[1], records, TRAINING_TAIL, COMPOSITE, RIVALS, during),
-        judging.best(PAPER[2], records, CRASHES, COMPOSITE, RIVALS, f"{records.settings.steps} steps of training"),
+        judging.best(PAPER["higher-value"], records, VALUE, COMPOSITE, RIVALS, frozen),
+        judging.best(PAPER["higher-value"], records, TRAINING_VALUE, COMPOSITE, RIVALS, during),
+        judging.best(PAPER["higher-tail"], records, TAIL, COMPOSITE, RIVALS, frozen),
+        judging.best(PAPER["higher-tail"], records, TRAINING_TAIL, COMPOSITE, RIVALS, during),
+        judging.best(
+            PAPER["fewer-crashes"], records, CRASHES, COMPOSITE, RIVALS, f"{records.settings.steps} steps of training"
+        ),
     ]
-    found += [judging.steadiest(PAPER[3], records, metric, COMPOSITE, RIVALS, metric.title) for metric in MAIN]
+    found += [
+        judging.steadiest(PAPER["least-variance"], records, metric, COMPOSITE, RIVALS, metric.title) for metric in MAIN
+    ]
     printed = AGENTS[-1].printed
-    found += [judging.reproduced(PAPER[4], records, metric, COMPOSITE, printed[metric.name]) for metric in MAIN]
-    for claim, rivals in ((PAPER[5], PUBLISHED), (PAPER[6], (ADDITIVE,))):
+    found += [
+        judging.reproduced(PAPER["printed-numbers"], records, metric, COMPOSITE, printed[metric.name])
+        for metric in MAIN
+    ]
+    for claim, rivals in ((PAPER["beats-published"], PUBLISHED), (PAPER["beats-additive"], (ADDITIVE,))):
         found += [judging.best(claim, records, metric, COMPOSITE, rivals, metric.title) for metric in (TAIL, CRASHES)]
     return found
 
@@ -84,16 +104,6 @@ def render(records: Records, out: Path) -> list[Path]:
         "per run. Shown are the mean over the runs ± its standard error and the 95 % bootstrap interval. The last "
         "three rows learn nothing."
     )
-    page = Page(
-        NAME,
-        records.settings,
-        setup,
-        overview(records, CONTENDERS, MAIN),
-        findings(records),
-        words(records),
-        sections(records),
-        about(records),
-    )
     with plotting.figure(11, 10) as drawing:
         draw_diagnostics(records, drawing)
         files = plotting.save(drawing, out / f"{NAME}-diagnostics")
@@ -101,8 +111,15 @@ def render(records: Records, out: Path) -> list[Path]:
         for metric, axes in zip(MAIN, drawing.subplots(1, len(MAIN), sharey=True), strict=True):
             draw_dots(axes, records, CONTENDERS, metric)
         measured = (*ALL, *(metric for shift in evaluations(records.settings) for metric in shifted(shift.name)))
-        told = numbers(records, CONTENDERS, measured)
-        return write(page, drawing, records, told, (*measured, *DIAGNOSTICS), out) + files
+        return files + publish_grid(
+            *(NAME, records, CONTENDERS, MAIN, drawing, out),
+            setup=setup,
+            findings=findings(records),
+            words=words(records),
+            sections=sections(records),
+            statistics=measured,
+            single_runs=(*measured, *DIAGNOSTICS),
+        )
 
 
 def words(records: Records) -> str:
@@ -128,7 +145,6 @@ def sections(records: Records) -> list[Section]:
             "Differences are composite minus the other, run by run with the same seed.",
             comparisons(records, MAIN, COMPOSITE, RIVALS),
         ),
-        robust(records, CONTENDERS, MAIN),
         Section("Over the training", "", overview(records, CONTENDERS, (TRAINING_VALUE, TRAINING_TAIL))),
         Section("The tail of the frozen policies", "", overview(records, CONTENDERS, TAILS)),
         *(
@@ -139,7 +155,6 @@ def sections(records: Records) -> list[Section]:
             )
             for shift in evaluations(records.settings)
         ),
-        *twenty(records, CONTENDERS, MAIN),
         Section(
             "Diagnostics",
             "Penalties are what the members' disagreement (epistemic) and the spread of the returns (aleatory) take "

@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from sentinel_paper import random_beliefs
-from sentinel_paper.claims import Claim, Finding, Verdict, mostly, share_text, together
+from sentinel_paper.claims import Claim, Finding, Verdict, by_name, mostly, share_text, together
 from sentinel_paper.output import Page, Row, publish
 from sentinel_paper.random_beliefs import Risks
 from sentinel_rl import plotting
@@ -78,17 +78,26 @@ class Records:
 
 SENSITIVE = ("cvar:0.25", "cvar:0.25")
 SETTINGS = Settings()
-PAPER = (
-    Claim("The composite of two coherent risk measures is coherent.", "theorem 1"),
-    Claim("Additive risk is composite risk with the expectation as the epistemic measure.", "theorem 2 i"),
-    Claim("Composite risk is at least as cautious as additive risk.", "theorem 2 ii"),
+PAPER = by_name(
+    Claim("composite-coherent", "The composite of two coherent risk measures is coherent.", "theorem 1"),
     Claim(
+        "additive-special-case",
+        "Additive risk is composite risk with the expectation as the epistemic measure.",
+        "theorem 2 i",
+    ),
+    Claim("composite-more-cautious", "Composite risk is at least as cautious as additive risk.", "theorem 2 ii"),
+    Claim(
+        "more-sensitive",
         "Composite risk is more sensitive to both aleatory and epistemic uncertainty than the individual and additive "
         "formulations.",
         "abstract",
     ),
-    Claim("CVaR is coherent; variance is not homogeneous, and VaR is not subadditive.", "section 3.1"),
-    Claim("The Wang measure and the standard deviation are coherent risk measures.", "sections 2, 3.1 and 6"),
+    Claim("cvar-coherent", "CVaR is coherent; variance is not homogeneous, and VaR is not subadditive.", "section 3.1"),
+    Claim(
+        "wang-and-sd-coherent",
+        "The Wang measure and the standard deviation are coherent risk measures.",
+        "sections 2, 3.1 and 6",
+    ),
 )
 
 
@@ -139,7 +148,7 @@ def _composites(records: Records) -> Finding:
     refuted = sum(not one for one in found)
     broken = [name for name in (f"{o} o {i}" for o, i in records.settings.with_sd) if not records.searched[name]]
     return Finding(
-        PAPER[0],
+        PAPER["composite-coherent"],
         f"{len(found)} compositions of CVaR, Wang, semideviation and EVaR",
         Verdict.of(refuted == 0),
         f"{refuted} of {len(found)} compositions were refuted in {cases} cases of the four axioms. A search can "
@@ -154,7 +163,7 @@ def _special_case(records: Records) -> Finding:
     largest = float(np.max(gaps))
     told = f"below {ROUNDING:g}" if largest < ROUNDING else f"{largest:.1e}"
     return Finding(
-        PAPER[1],
+        PAPER["additive-special-case"],
         f"{records.settings.runs} random beliefs, {len(gaps)} aleatory measures",
         Verdict.of(largest < RESOLUTION),
         f"the largest difference of any belief is {told} of the largest return; additive risk is computed as "
@@ -168,7 +177,7 @@ def _cautious(records: Records) -> Finding:
     above, strict = int(np.sum((gaps < -RESOLUTION).any(axis=0))), float(np.mean(gaps > RESOLUTION))
     share = f"{share_text(above, records.settings.runs)} of the beliefs"
     return Finding(
-        PAPER[2],
+        PAPER["composite-more-cautious"],
         f"{records.settings.runs} random beliefs, {len(gaps)} pairs of measures",
         Verdict.of(above == 0),
         f"for some pair composite risk lies above additive risk in {share}; strictly below it in {strict:.1%} of all "
@@ -190,7 +199,7 @@ def _sensitive(records: Records, others: tuple[str, ...]) -> Finding:
     verdict = together(mostly([count], runs) for count in counts.values())
     named = " and ".join(OTHERS[other] for other in others)
     return Finding(
-        PAPER[3],
+        PAPER["more-sensitive"],
         f"than {named}, in most of {runs} random beliefs",
         verdict,
         f"{'; '.join(told)} of the beliefs. It would hold in the strict sense, in every belief, only where that is all "
@@ -203,7 +212,7 @@ def _background(records: Records) -> Finding:
     cvar, variance, var = (records.searched[name] for name in ("cvar:0.25", *records.settings.called_incoherent))
     right = bool(cvar) and not variance.holds("positively_homogeneous") and not var.holds("superadditive")
     return Finding(
-        PAPER[4],
+        PAPER["cvar-coherent"],
         "CVaR .25, mean minus variance, VaR .25",
         Verdict.of(right),
         f"no counterexample to the coherence of CVaR in {cvar.tried} cases an axiom; of the others, for example: "
@@ -217,7 +226,7 @@ def _called_coherent(records: Records, name: str) -> Finding:
     broken = [axiom for axiom, example in found.counterexamples.items() if example is not None]
     told = f"it is not {broken[0]}: {_example(found, broken[0])}" if broken else "no axiom was refuted"
     return Finding(
-        PAPER[5],
+        PAPER["wang-and-sd-coherent"],
         {"mean_std:1": "mean minus standard deviation"}.get(name, name),
         Verdict.of(bool(found)),
         f"{told}. Tried on {found.tried} cases an axiom.",
@@ -271,11 +280,11 @@ def _words(records: Records) -> str:
     runs = records.settings.runs
     epistemic = records.more_sensitive("disagreement", "epistemic")
     return (
-        "Both theorems stand in every case tried. The last column is relative to the largest return of a belief. What "
-        "does not stand is that the standard deviation is coherent: 0 for sure is worth 0, and something that is never "
-        "less can be worth less than that. Nor does it follow from theorem 2 that composite risk is the most sensitive "
-        f"notion of all: when members disagree more, it moves more than epistemic risk alone in {epistemic} of {runs} "
-        "beliefs only, as caution about chance can hide a difference of the means."
+        "Both theorems hold in every case tried. The last column is relative to the largest return of a belief. The "
+        "standard deviation is not coherent: a certain return of 0 has the value 0, while a random return that is "
+        "never below 0 can have a value below 0. Nor does it follow from theorem 2 that composite risk is the most "
+        f"sensitive of all: when members disagree more, it moves more than epistemic risk alone in only {epistemic} of "
+        f"{runs} beliefs, because the aleatory measure can hide a difference of the means."
     )
 
 

@@ -22,7 +22,7 @@ import jax.numpy as jnp
 from sentinel_rl.agents import make_agent
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.vdqn import VDQNAgent
-from sentinel_rl.envs.toy import Toy
+from sentinel_rl.envs import Toy
 from sentinel_rl.returns import CategoricalReturn
 from sentinel_rl.training.loop import Training
 from sentinel_rl.training.schedule import Every, Plan

@@ -1,18 +1,15 @@
 """Experiments that train agents: from the rows of a table to a grid of cells, and to their records."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from sentinel_paper.progress import GridReport
-from sentinel_paper.settings import Options, Task, options_for, require_preset
+from sentinel_paper.settings import HEADLINE_PRESET, Options, Task, options_for, require_preset
 from sentinel_rl.errors import SentinelError, UsageError
-from sentinel_rl.study import Cell, Evaluation
-from sentinel_rl.study.grid import run_grid
-from sentinel_rl.study.record import Record
-from sentinel_rl.study.store import Store
+from sentinel_rl.study import Cell, Evaluation, GridProgress, Record, Store, run_grid
 
+GridReport = Callable[[GridProgress], None]
 # Options are chosen on the seeds before it, results are reported on those from it on.
 FIRST_SEED = 1_000
 FROZEN = "frozen"
@@ -28,7 +25,7 @@ class Settings:
     Args:
         runs: of every agent, all with the same seeds.
         steps: of a run.
-        preset: how the paper's open places are read, see `sentinel_paper.settings`.
+        preset: what is taken for the options that the paper leaves open, see `sentinel_paper.settings`.
         seed: of the first run; the others count on.
         episodes: in which a frozen policy is evaluated.
         points: of the curves.
@@ -37,7 +34,7 @@ class Settings:
 
     runs: int = 20
     steps: int = 100_000
-    preset: str = "sound"
+    preset: str = HEADLINE_PRESET
     seed: int = FIRST_SEED
     episodes: int = 1_000
     points: int = 200

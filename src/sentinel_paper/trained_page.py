@@ -1,4 +1,4 @@
-"""What the pages of trained experiments share: figures of tables, the 20-run table, how it was made, the files."""
+"""What the pages of trained experiments share: figures of tables, the 20-run table, how it was computed, the files."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,14 +6,16 @@ from pathlib import Path
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from sentinel_paper.metrics import Metric, overview, runs, summaries
+from sentinel_paper.claims import Finding
+from sentinel_paper.metrics import Metric, numbers, overview, runs, summaries
 from sentinel_paper.output import Page, Row, Section, csv_text, publish
 from sentinel_paper.trained import Contender, Records
 from sentinel_rl import plotting
 from sentinel_rl.storage.atomic import write_file
-from sentinel_rl.study.record import Record
+from sentinel_rl.study import Record
 
 PRINTED_RUNS = 20
+MEASURED_ONCE = "one measurement, without interval"
 
 
 def draw_dots(axes: Axes, records: Records, contenders: Sequence[Contender], metric: Metric) -> None:
@@ -82,9 +84,53 @@ def _circumstances(record: Record) -> dict[str, str]:
     }
 
 
-def write(
-    page: Page, drawing: Figure, records: Records, numbers: Sequence[Row], metrics: Sequence[Metric], out: Path
+def publish_grid(
+    name: str,
+    records: Records,
+    contenders: Sequence[Contender],
+    metrics: Sequence[Metric],
+    drawing: Figure,
+    out: Path,
+    *,
+    setup: str,
+    findings: Sequence[Finding],
+    words: str,
+    sections: Sequence[Section] = (),
+    columns: Sequence[Row] = (),
+    statistics: Sequence[Metric] | None = None,
+    single_runs: Sequence[Metric] | None = None,
+    more: Sequence[Records] = (),
 ) -> list[Path]:
-    """Write the files of every experiment, and the numbers of every run."""
-    single = write_file(out / f"{page.name}-runs.csv", csv_text(runs(records, metrics)))
-    return [*publish(page, drawing, numbers, out), single]
+    """Write the page of a grid: the table of its results and all that every such page has are made here.
+
+    Args:
+        name: of the experiment.
+        records: of all contenders.
+        contenders: the rows of its table.
+        metrics: the columns.
+        drawing: its figure.
+        out: folder for the files.
+        setup: what was computed.
+        findings: on its claims.
+        words: what the results mean.
+        sections: of its own, before those that every grid has.
+        columns: further cells of the table, a row for every contender.
+        statistics: metrics whose statistics go into the CSV; those of the table if None.
+        single_runs: metrics that are listed for every run; those of the statistics if None.
+        more: further records, which the page says the circumstances of.
+    """
+    statistics = metrics if statistics is None else statistics
+    single_runs = statistics if single_runs is None else single_runs
+    table = overview(records, contenders, metrics)
+    page = Page(
+        name,
+        records.settings,
+        setup,
+        [{**row, **cells} for row, cells in zip(table, columns, strict=True)] if columns else table,
+        findings,
+        words,
+        [*sections, robust(records, contenders, metrics), *twenty(records, contenders, metrics)],
+        [row for part in (records, *more) for row in about(part)],
+    )
+    single = write_file(out / f"{name}-runs.csv", csv_text(runs(records, single_runs)))
+    return [*publish(page, drawing, numbers(records, contenders, statistics), out), single]

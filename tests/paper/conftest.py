@@ -1,12 +1,17 @@
 """Each experiment is computed once for all tests that look at it; where agents would be trained, records are fake."""
 
+import dataclasses
 import functools
 
 import pytest
 
+from sentinel_paper import theorems
 from sentinel_paper.registry import EXPERIMENTS, find
 from tests.paper import fakes
 from tests.paper.reference import silent
+
+# One pair of measures compiles four times as fast as ten, and has every kind of finding.
+SMALLER = {"theorems": dataclasses.replace(theorems.SETTINGS, measures=("cvar:0.25",), more_pairs=())}
 
 
 @pytest.fixture
@@ -17,7 +22,7 @@ def fake_training(monkeypatch):
 
 @pytest.fixture(scope="session")
 def records_of(tmp_path_factory):
-    """The records of an experiment by name: with the paper's settings where nothing is trained, else small and fake."""
+    """The records of an experiment by name: with the paper's settings where those are quick, else small or fake."""
     toys = {"fig-toy-wasserstein": fakes.toy_wasserstein_records, "fig-toy-laws": fakes.toy_laws_records}
 
     @functools.cache
@@ -27,7 +32,7 @@ def records_of(tmp_path_factory):
             return toys[name]()
         if not experiment.grid:
             recipe = experiment.load()
-            return recipe.run(recipe.SETTINGS, silent)
+            return recipe.run(SMALLER.get(name, recipe.SETTINGS), silent)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("sentinel_paper.trained.run_grid", fakes.fake_grid)
             return fakes.grid_records(name, tmp_path_factory.mktemp("records"))

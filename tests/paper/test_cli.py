@@ -28,6 +28,7 @@ def test_list_has_every_experiment_with_its_place(invoke):
     for experiment in registry.EXPERIMENTS:
         line = next(line for line in done.output.splitlines() if f" {experiment.name} " in line)
         assert experiment.where in line
+    assert "sound (default), literal" in done.output
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(invoke, tmp_path):
@@ -42,7 +43,7 @@ def test_the_same_seed_gives_the_same_bytes_and_another_does_not(invoke, tmp_pat
 
 @dataclasses.dataclass(frozen=True)
 class Stub:
-    """An experiment without chance, done at once."""
+    """An experiment without random draws, done at once."""
 
     @dataclasses.dataclass(frozen=True)
     class Settings:
@@ -54,7 +55,9 @@ class Stub:
         return settings
 
     def findings(self, records):
-        return [Finding(Claim("w = [0, 1, 0].", "here"), "[always]", Verdict.UNDECIDED, "[/red] is no colour")]
+        return [
+            Finding(Claim("weights", "w = [0, 1, 0].", "here"), "[always]", Verdict.UNDECIDED, "[/red] is no colour")
+        ]
 
     def render(self, records, out):
         (out / "stub.md").write_text("done")
@@ -69,7 +72,7 @@ def test_all_runs_everything_into_folders_of_their_own_and_ends_with_a_report(in
     assert done.output.rstrip().endswith("here/report.html")
     for experiment in registry.EXPERIMENTS:
         assert (tmp_path / "here" / experiment.name / "stub.md").exists()
-        assert f"{experiment.name} is computed exactly, without chance: --runs 4 has no effect" in done.output
+        assert f"{experiment.name} is computed exactly, without random draws: --runs 4 has no effect" in done.output
     assert "w = [0, 1, 0]." in done.output
     assert "[always]: [/red] is no colour" in done.output
 

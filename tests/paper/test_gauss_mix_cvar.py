@@ -72,7 +72,9 @@ def test_verdicts_are_computed_from_the_records(records):
 
 
 def test_the_reason_names_numbers_of_the_run(records):
-    reasons = [finding.reason for finding in gauss_mix_cvar.findings(records) if finding.claim == PAPER[1]]
+    reasons = [
+        finding.reason for finding in gauss_mix_cvar.findings(records) if finding.claim == PAPER["composite-closer"]
+    ]
     low = records.closer[0, :5]
     assert f"{low.min()} to {low.max()} of 100 runs" in reasons[0]
 

@@ -12,7 +12,7 @@ from sentinel_paper.settings import HIGHWAY
 from sentinel_paper.trained import Contender, Records, Settings
 from sentinel_rl.study import Cell, Record
 
-CLAIM = Claim("It is better.", "here")
+CLAIM = Claim("better", "It is better.", "here")
 NOISE = np.random.default_rng(0).normal(0, 1, (6, 20))
 
 

@@ -28,7 +28,7 @@ def test_files(written):
 def test_the_page_tells_every_claim_with_verdict_and_reason(written, records_of):
     experiment, recipe, findings, out = written
     page = (out / f"{experiment.name}.md").read_text()
-    assert {finding.claim for finding in findings} == set(recipe.PAPER)
+    assert {finding.claim for finding in findings} == set(recipe.PAPER.values())
     for finding in findings:
         assert f"> {finding.claim.text} ({finding.claim.where})" in page
         assert f"**{finding.verdict.capitalize()}**, {finding.setting}: {finding.reason}" in page

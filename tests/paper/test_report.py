@@ -1,5 +1,6 @@
 """The report over all experiments: complete, self-contained, and the same in both forms."""
 
+import json
 import re
 import shutil
 import subprocess
@@ -11,6 +12,7 @@ from sentinel_paper import registry
 from sentinel_paper.report import collect, write_report
 from sentinel_paper.report_rows import anchor, title
 from sentinel_rl.errors import CorruptError, UsageError
+from tests.paper import node
 
 PRESETS = "table-ensemble-size"
 VOID = {"meta", "link", "br", "img", "hr", "input"}
@@ -80,7 +82,7 @@ def test_every_claim_has_its_verdict_in_both_forms(page, folder):
         assert one["command"] in page
         for finding in one["findings"]:
             assert finding["verdict"] in ("holds", "does not hold", "undecided")
-            assert finding["effect"] or one["name"] == "table-compute"
+            assert finding["effect"]
             assert finding["claim"] in text
             assert finding["reason"] in text
     assert page.count("<blockquote>") == sum(len(one["findings"]) for one in collect(folder))
@@ -95,7 +97,6 @@ def test_presets_stand_side_by_side_and_do_not_meet(page, folder):
         assert f'<h2 id="{anchor(one)}">{title(one)}</h2>' in page
         assert f'<a id="{anchor(one)}"></a>\n\n## {title(one)}' in text
         assert f"falls, {preset} {runs} runs ({one['folder']})" in text
-        assert f"[{one['folder']}, preset {preset}, {runs} runs of 100000 steps](#{anchor(one)})" in text
     assert text.count(": side by side") == page.count(": side by side") == 1
 
 
@@ -103,12 +104,16 @@ def test_the_report_begins_with_one_table_of_all_claims(page, folder):
     text = (folder / "report.md").read_text()
     first = next(part for part in text.split("\n\n") if part.startswith("|"))
     rows = first.splitlines()[2:]
-    assert [row for row in rows if "not run" in row] == []
+    assert {row.split(" | ")[1] for row in rows} >= {"[holds](#results-theorems)"}
+    assert [row for row in rows if row.split(" | ")[1] == "not run"] == []
+    judged = {row.split("`")[1]: row.split(" | ")[2] for row in rows}
+    assert re.fullmatch(r"\[[\w ]+\]\(#results-table-ensemble-size-literal\)", judged["four-members-justified"])
+    assert (judged["fewer-crashes"], judged["theorem-1"]) == ("not run", "–")
     assert len(rows) == page[: page.index("</table>")].count("<tr>") - 1
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {6}
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {8}
     links = re.findall(r"\]\(#([\w-]+)\)", first)
-    assert len(links) == len(rows)
     assert {f'<a id="{link}"></a>' in text for link in links} == {True}
+    assert [re.search(r"`([\w-]+)` \|$", row)[1] for row in rows] == [one.name for one in registry.STATEMENTS]
 
 
 def test_what_is_not_there_is_told_with_its_command(folder, tmp_path):
@@ -116,15 +121,15 @@ def test_what_is_not_there_is_told_with_its_command(folder, tmp_path):
     page, twin = (path.read_text() for path in write_report(tmp_path))
     assert "| not run |  | `sentinel reproduce table-highway` |" in twin
     assert '<td class="missing">not run</td><td></td><td><code>sentinel reproduce table-highway</code></td>' in page
-    assert re.search(r"section 6, .* 1 holds, 1 does not hold, \d+ are not run yet", twin)
+    assert re.search(r"21 claims .* under the preset `sound`: 1 holds, 1 does not hold, 19 are not run yet", twin)
 
 
 def test_only_small_files_are_needed(folder, page, tmp_path):
-    """What is committed: no records, no checkpoints, no pictures but SVG."""
+    """No records, no checkpoints, no pictures but SVG."""
     for one in collect(folder):
         (tmp_path / one["folder"]).mkdir()
         for path in (folder / one["folder"]).iterdir():
-            if path.suffix in (".json", ".md", ".svg"):
+            if path.suffix in (".json", ".svg"):
                 shutil.copy(path, tmp_path / one["folder"])
     write_report(tmp_path)
     assert (tmp_path / "report.html").read_text() == page
@@ -147,11 +152,9 @@ def test_the_same_results_give_the_same_bytes(folder, page):
 
 
 def test_the_script_is_javascript(page, tmp_path):
-    node = shutil.which("node")
-    if node is None:
-        pytest.skip("node is not installed")
+    program = node.tool("node")
     (tmp_path / "page.js").write_text(re.search(r"<script>(.*?)</script>", page, re.DOTALL)[1])
-    subprocess.run([node, "--check", tmp_path / "page.js"], check=True)
+    subprocess.run([program, "--check", tmp_path / "page.js"], check=True)
 
 
 def test_results_that_cannot_be_read(folder, tmp_path):
@@ -162,6 +165,14 @@ def test_results_that_cannot_be_read(folder, tmp_path):
     (broken / "ftrl-gaussians.svg").unlink()
     with pytest.raises(CorruptError, match=r"ftrl-gaussians\.svg"):
         write_report(tmp_path)
-    (broken / "ftrl-gaussians.json").write_text("{")
-    with pytest.raises(CorruptError, match="run its experiment again"):
-        write_report(tmp_path)
+    found = broken / "ftrl-gaussians.json"
+    earlier = json.loads(found.read_text())
+    for text, message in (
+        ("{", "cannot be read"),
+        ("[1]", "cannot be read"),
+        (json.dumps({name: value for name, value in earlier.items() if name != "options"}), "has no options"),
+        (json.dumps(earlier | {"findings": [{"claim": "It is so."}]}), "has no names of its claims"),
+    ):
+        found.write_text(text)
+        with pytest.raises(CorruptError, match=f"{message}.*: run its experiment again"):
+            write_report(tmp_path)

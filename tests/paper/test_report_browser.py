@@ -8,52 +8,94 @@ from pathlib import Path
 import pytest
 
 from sentinel_paper.report import collect, write_report
-from sentinel_paper.report_rows import all_lines, title
-
-pytestmark = pytest.mark.clients
+from sentinel_paper.report_rows import title
+from sentinel_paper.statements import judge
+from tests.paper import node
 
 TOOLS = Path(__file__).parent / "browser"
+clients = pytest.mark.clients
 
 
 @pytest.fixture(scope="module")
-def seen(results, tmp_path_factory):
-    """What the browser saw of the report over all experiments."""
-    if shutil.which("npm") is None:
-        pytest.skip("npm is not installed")
+def look(tmp_path_factory):
+    """A function that opens a page in the browser and returns what it saw."""
     tools = tmp_path_factory.mktemp("browser")
     shutil.copytree(TOOLS, tools, dirs_exist_ok=True)
-    if subprocess.run(["npm", "install", "--no-audit", "--no-fund"], cwd=tools, capture_output=True).returncode:
-        pytest.skip("the browser cannot be installed from here")
+    install = [node.tool("npm"), "install", "--no-audit", "--no-fund"]
+    done = subprocess.run(install, cwd=tools, capture_output=True, text=True)
+    if done.returncode:
+        node.missing(f"the browser cannot be installed from here ({done.stderr.strip()})")
+
+    def opened(page):
+        command = [node.tool("node"), "look.mjs", page]
+        found = subprocess.run(command, cwd=tools, capture_output=True, text=True, check=True, timeout=120)
+        return json.loads(found.stdout)
+
+    return opened
+
+
+@pytest.fixture(scope="module")
+def seen(results, look):
+    """What the browser saw of the report over all experiments, and its pages."""
     folder = results.everything()
     page, _ = write_report(folder)
-    look = subprocess.run(
-        ["node", "look.mjs", page], cwd=tools, capture_output=True, text=True, check=True, timeout=120
-    )
-    return json.loads(look.stdout), collect(folder)
+    return look(page), collect(folder)
 
 
+@clients
 def test_nothing_is_missing_or_wrong(seen):
-    told, pages = seen
-    assert told["problems"] == []
-    assert len(told["widths"]) == sum(1 + sum(bool(part["figure"]) for part in page["sections"]) for page in pages)
-    assert min(told["widths"]) > 300
+    found, pages = seen
+    assert found["problems"] == []
+    assert len(found["widths"]) == sum(1 + sum(bool(part["figure"]) for part in page["sections"]) for page in pages)
+    assert min(found["widths"]) > 300
 
 
+@clients
 def test_a_click_sorts_the_claims(seen):
-    told, pages = seen
-    assert told["before"] == [line.verdict for line in all_lines(pages)]
-    assert told["after"] == sorted(told["before"])
-    assert told["after"] != told["before"]
+    found, pages = seen
+    assert found["before"] == [one.headline.verdict for one in judge(pages)]
+    assert found["after"] == sorted(found["before"])
+    assert found["after"] != found["before"]
 
 
+@clients
 def test_links_of_the_claims_lead_to_their_results(seen):
-    told, pages = seen
-    assert told["links"] == len(told["before"])
-    assert set(told["headings"]) == {title(page) for page in pages}
-    assert told["reached"]
+    found, pages = seen
+    judgements = [judgement for one in judge(pages) for judgement in one.by_preset.values()]
+    assert found["links"] == sum(bool(one.pages) for one in judgements) + sum(
+        len(one.headline.pages) for one in judge(pages)
+    )
+    assert set(found["headings"]) == {title(page) for page in pages}
+    assert found["reached"]
 
 
+@clients
 def test_nothing_hangs_over_the_edge(seen):
     """Wide tables scroll inside their frames, on a narrow screen too."""
-    told, _ = seen
-    assert told["overhang"] == [0, 0]
+    found, _ = seen
+    assert found["overhang"] == {"1280": 0, "390": 0}
+
+
+@clients
+def test_whatever_the_console_says_is_a_problem(look, tmp_path):
+    """The browser is asked of a page that complains, fails and lacks a picture."""
+    page = tmp_path / "page.html"
+    page.write_text(
+        '<h2 id="there">There</h2><table><thead><tr><th>sound</th></tr></thead><tbody><tr><td><a href="#there">holds'
+        '</a></td></tr></tbody></table><img src="none.png"><script>console.warn("careful"); console.error("wrong");'
+        'console.log("fine"); throw new Error("broken")</script>'
+    )
+    problems = look(page)["problems"]
+    for part in ("careful", "wrong", "broken", "none.png"):
+        assert any(part in problem for problem in problems), part
+    assert not any("fine" in problem for problem in problems)
+
+
+@pytest.mark.parametrize(("ci", "outcome"), [("true", "failed"), ("", "skipped")])
+def test_without_a_browser_ci_fails_and_others_skip(ci, outcome, monkeypatch):
+    monkeypatch.setenv("CI", ci)
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(
+        {"failed": pytest.fail.Exception, "skipped": pytest.skip.Exception}[outcome], match="npm is not"
+    ):
+        node.tool("npm")

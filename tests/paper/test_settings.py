@@ -4,9 +4,9 @@ import re
 from pathlib import Path
 
 import pytest
-
-from sentinel_paper.settings import CARTPOLE, HIGHWAY, PRESETS, options_for
 from sentinel_rl.agents.catalog import AGENTS, make_agent
+
+from sentinel_paper.settings import CARTPOLE, HIGHWAY, PRESETS, READING_OPTION, options_for
 from sentinel_rl.envs.registry import make_env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.training.schedule import COURSE_OPTIONS, make_plan
@@ -88,7 +88,10 @@ def test_every_agent_can_be_made_from_every_preset(agent, preset):
 
 def test_presets_differ_where_the_paper_is_open():
     sound, literal = (options_for(HIGHWAY, "sentinel", preset) for preset in ("sound", "literal"))
-    assert {name for name in sound | literal if sound.get(name) != literal.get(name)} == {"preset", "epsilon_fraction"}
+    assert {name for name in sound | literal if sound.get(name) != literal.get(name)} == {
+        READING_OPTION,
+        "epsilon_fraction",
+    }
     assert options_for(HIGHWAY, "uadqn", "literal")["use_epsilon"]
     assert options_for(HIGHWAY, "sentinel", "sound", {"lam": 0.1})["lam"] == 0.1
 

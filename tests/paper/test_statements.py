@@ -1,82 +1,147 @@
-"""The list of the paper's claims, and what pages say about them."""
+"""The verdict on every statement: counted once, under one preset, the others beside it."""
 
 import pytest
 
 from sentinel_paper.claims import Verdict, together
-from sentinel_paper.registry import EXPERIMENTS
-from sentinel_paper.report_rows import all_lines, claim_rows, counted, side_by_side, size
-from sentinel_paper.statements import ABSTRACT, NOT_RUN, SECTION, STATEMENTS
+from sentinel_paper.registry import EXPERIMENTS, STATEMENTS
+from sentinel_paper.report_rows import claim_rows, side_by_side, size
+from sentinel_paper.statements import NO_PRESETS, NOT_RUN, headline, judge, presets_of
 
-CLAIMS = {experiment.name: experiment.load().PAPER for experiment in EXPERIMENTS}
+GRIDS = {experiment.name for experiment in EXPERIMENTS if experiment.grid}
 
 
-def page(name, folder=None, options="--runs 50 --steps 100000 --preset sound", **verdicts):
-    """A page that judges claims: ``c0="holds"`` is the first of its experiment; a list has several findings."""
+def page(name, folder=None, preset="sound", runs=50, quick=False, **verdicts):
+    """A page that judges claims by name (``_`` for ``-``); a list has several findings."""
     findings = [
-        {"claim": CLAIMS[name][int(key[1:])].text, "where": "", "setting": f"way {way}", "verdict": verdict}
+        {"name": claim.replace("_", "-"), "claim": "", "where": "", "setting": f"way {way}", "verdict": verdict}
         | {"reason": "because", "effect": "" if way else "+1 [0, 2]"}
-        for key, several in verdicts.items()
+        for claim, several in verdicts.items()
         for way, verdict in enumerate(several if isinstance(several, list) else [several])
     ]
-    results = [{"agent": "A", "value": f"{len(options)}", "paper: value": "3"}]
-    command = f"sentinel reproduce {name} {options}"
-    return {"name": name, "folder": folder or name, "command": command, "findings": findings, "title": "T"} | {
-        "results": results
+    results = [{"agent": "A", "value": f"{preset} {runs}", "paper: value": "3"}]
+    options = {"runs": runs} | ({"steps": 100_000, "preset": preset} if name in GRIDS else {})
+    return {"name": name, "folder": folder or name, "title": "T", "findings": findings, "results": results} | {
+        "options": options,
+        "quick": quick,
     }
 
 
-def test_every_claim_of_every_experiment_decides_a_statement():
-    used = {(name, place) for one in STATEMENTS for name, places in one.evidence.items() for place in places}
-    assert used == {(name, place) for name, claims in CLAIMS.items() for place in range(len(claims))}
+def of(pages, name):
+    """The judgements of one statement by preset."""
+    (found,) = (one for one in judge(pages) if one.statement.name == name)
+    return found.by_preset
 
 
-def test_a_claim_of_the_abstract_or_section_6_is_a_statement_there():
-    parts = {ABSTRACT: "abstract", SECTION: "section 6"}
-    for part, words in parts.items():
-        judged = {(name, i) for one in STATEMENTS if one.part == part for name, at in one.evidence.items() for i in at}
-        said = {(name, i) for name, claims in CLAIMS.items() for i, claim in enumerate(claims) if words in claim.where}
-        if part == SECTION:
-            assert said <= judged
-        assert judged
-    assert all(one.where.startswith(("abstract", "section 6", "table 1")) for one in STATEMENTS if one.part in parts)
+def test_every_statement_is_one_row_whatever_there_is():
+    literal = [page("table-highway", "table-highway-literal", "literal", fewer_crashes="undecided")]
+    for pages in ([], [page("table-highway", fewer_crashes="holds")], [page("table-highway"), *literal]):
+        rows = claim_rows(judge(pages))
+        assert [row["name"] for row in rows] == [f"`{statement.name}`" for statement in STATEMENTS]
 
 
 def test_without_any_page_nothing_has_been_run():
-    lines = all_lines([])
-    assert {line.verdict for line in lines} == {NOT_RUN}
-    assert {line.statement.text for line in lines} == {one.text for one in STATEMENTS}
-    rows = claim_rows(lines)
-    assert {row["from"] for row in rows} == {f"`sentinel reproduce {name}`" for name in CLAIMS}
-    assert counted(lines).endswith("are not run yet")
+    judged = judge([])
+    assert {one.headline.verdict for one in judged} == {NOT_RUN}
+    sources = {source for row in claim_rows(judged) for source in row["from"].split("; ")}
+    assert sources == {f"`sentinel reproduce {experiment.name}`" for experiment in EXPERIMENTS}
+    assert headline(judged).endswith("21 are not run yet.")
 
 
-def test_two_presets_and_two_sizes_are_lines_of_their_own():
+def test_presets_stand_side_by_side_and_one_is_counted():
     pages = [
-        page("table-highway", c2="holds"),
-        page("table-highway", "table-highway-literal", "--runs 20 --steps 100000 --preset literal", c2="undecided"),
-        page("table-highway", "more", "--runs 99 --steps 100000 --preset sound", c2="does not hold"),
+        page("table-highway", fewer_crashes="holds"),
+        page("table-highway", "table-highway-literal", "literal", fewer_crashes="undecided"),
     ]
-    lines = [line for line in all_lines(pages) if line.statement.text == "It has fewer crashes."]
-    assert [line.verdict for line in lines] == ["holds", "undecided", "does not hold"]
-    sources = [row["from"] for row in claim_rows(lines)]
-    assert sources == [
-        "[table-highway, preset sound, 50 runs of 100000 steps](#results-table-highway)",
-        "[table-highway-literal, preset literal, 20 runs of 100000 steps](#results-table-highway-literal)",
-        "[more, preset sound, 99 runs of 100000 steps](#results-more)",
-    ]
-    ((_, (row,)),) = side_by_side(pages)
+    found = of(pages, "fewer-crashes")
+    assert {preset: judgement.verdict for preset, judgement in found.items()} == {
+        "sound": "holds",
+        "literal": "undecided",
+    }
+    words = headline(judge(pages))
+    assert "under the preset `sound`: 1 holds, 20 are not run yet." in words
+    assert words.endswith("Under `literal`, which was run for 1 of them, 1 is undecided.")
+    (row,) = (row for row in claim_rows(judge(pages)) if row["name"] == "`fewer-crashes`")
     assert list(row) == [
-        *("agent", "value, sound 50 runs (table-highway)", "value, literal 20 runs (table-highway-literal)"),
-        *("value, sound 99 runs (more)", "paper: value"),
+        *("claim", "sound", "literal", "effect with 95 % interval, sound", "from", "in the paper", "name")
     ]
+    assert row["sound"] == "[holds](#results-table-highway)"
+    assert row["literal"] == "[undecided](#results-table-highway-literal)"
+    assert row["from"] == "[table-highway, 50 runs of 100000 steps](#results-table-highway)"
+
+
+def test_the_preset_that_is_not_counted_changes_no_count():
+    sound = page("table-highway", fewer_crashes="holds")
+    literal = page("table-highway", "table-highway-literal", "literal", fewer_crashes="does not hold")
+    assert headline(judge([sound, literal])).startswith(headline(judge([sound])))
+    assert of([literal], "fewer-crashes")["sound"].verdict == NOT_RUN
+
+
+def test_another_preset_is_another_column():
+    pages = [page("table-highway", "table-highway-tuned", "tuned", fewer_crashes="holds")]
+    assert presets_of(pages) == ["sound", "tuned"]
+    assert of(pages, "fewer-crashes")["tuned"].verdict == "holds"
+    assert list(claim_rows(judge(pages))[0])[:3] == ["claim", "sound", "tuned"]
+
+
+def test_what_has_no_presets_is_counted_and_marked():
+    pages = [page("theorems", composite_coherent="holds"), page("table-highway", preset="literal")]
+    found = of(pages, "theorem-1")
+    assert (found["sound"].verdict, found["literal"].verdict) == ("holds", NO_PRESETS)
+
+
+def test_of_several_results_under_one_preset_the_largest_decides():
+    pages = [
+        page("table-highway", "few", runs=20, fewer_crashes="undecided"),
+        page("table-highway", "many", runs=99, fewer_crashes="does not hold"),
+        page("table-highway", "quick", runs=200, quick=True, fewer_crashes="holds"),
+    ]
+    for order in (pages, pages[::-1]):
+        found = of(order, "fewer-crashes")["sound"]
+        assert found.verdict == "does not hold"
+        assert [one["folder"] for one in found.pages] == ["many"]
 
 
 def test_what_is_judged_in_several_ways_holds_in_all():
-    (line,) = (
-        one for one in all_lines([page("table-highway", c2=["holds", "undecided"])]) if one.verdict == "undecided"
-    )
-    assert line.effects == [("way 0", "+1 [0, 2]"), ("way 1", "because")]
-    assert claim_rows([line])[0]["effect with 95 % interval"] == "way 0: +1 [0, 2]; way 1: because"
+    found = of([page("table-highway", fewer_crashes=["holds", "undecided"])], "fewer-crashes")["sound"]
+    assert found.verdict == "undecided"
+    assert found.effects == "way 0: +1 [0, 2]; way 1: because"
+
+
+@pytest.mark.parametrize(
+    ("distances", "laws", "expected"),
+    [
+        ("holds", "holds", "holds"),
+        ("holds", "undecided", "undecided"),
+        ("holds", None, NOT_RUN),
+        ("does not hold", None, "does not hold"),
+    ],
+)
+def test_a_statement_of_two_experiments_needs_both(distances, laws, expected):
+    pages = [page("fig-toy-wasserstein", sentinel_converges=distances)]
+    pages += [] if laws is None else [page("fig-toy-laws", close_after_5000=laws)]
+    found = of(pages, "converges-in-distribution")["sound"]
+    assert found.verdict == expected
+    assert [one["name"] for one in found.pages] == [one["name"] for one in pages]
+
+
+def test_a_page_without_the_claim_is_no_evidence():
+    assert of([page("table-highway", higher_value="holds")], "fewer-crashes")["sound"].verdict == NOT_RUN
+
+
+def test_side_by_side():
+    pages = [
+        page("table-highway"),
+        page("table-highway", "table-highway-literal", "literal", runs=20),
+        page("table-highway", "more", runs=99),
+    ]
+    ((_, (row,)),) = side_by_side(pages)
+    assert row == {
+        "agent": "A",
+        "value, sound 50 runs (table-highway)": "sound 50",
+        "value, literal 20 runs (table-highway-literal)": "literal 20",
+        "value, sound 99 runs (more)": "sound 99",
+        "paper: value": "3",
+    }
 
 
 @pytest.mark.parametrize(
@@ -88,5 +153,5 @@ def test_together(verdicts, expected):
 
 
 def test_sizes():
-    assert size({"command": "sentinel reproduce ftrl-gaussians"}) == "computed exactly"
-    assert size({"command": "sentinel reproduce x --quick --runs 2 --seed 1"}) == "2 runs, made with --quick"
+    assert size({"options": {}, "quick": False}) == "computed exactly"
+    assert size({"options": {"runs": 2, "seed": 1}, "quick": True}) == "2 runs, made with --quick"

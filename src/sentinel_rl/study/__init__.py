@@ -1,11 +1,26 @@
 """Studies: grids of agents, environments and seeds, their results on disk, and what can be said of them."""
 
 from sentinel_rl.study.cell import Cell
-from sentinel_rl.study.grid import run_grid
+from sentinel_rl.study.grid import parse_shard, run_grid
+from sentinel_rl.study.progress import GridProgress
 from sentinel_rl.study.record import Record
 from sentinel_rl.study.run import run_cell
-from sentinel_rl.study.statistics import compare, summarise
+from sentinel_rl.study.statistics import Comparison, Summary, compare, holm, summarise
 from sentinel_rl.study.store import Store
 from sentinel_rl.training.population_evaluation import Evaluation
 
-__all__ = ["Cell", "Evaluation", "Record", "Store", "compare", "run_cell", "run_grid", "summarise"]
+__all__ = [
+    "Cell",
+    "Comparison",
+    "Evaluation",
+    "GridProgress",
+    "Record",
+    "Store",
+    "Summary",
+    "compare",
+    "holm",
+    "parse_shard",
+    "run_cell",
+    "run_grid",
+    "summarise",
+]

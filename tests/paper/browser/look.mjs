@@ -1,24 +1,32 @@
-// Opens a page in a headless browser, clicks on the third column of its first table and on its first link, and prints
-// what it saw as JSON; with a second argument it writes a picture of the first screen there.
+// Opens a page in a headless browser, clicks on the column "sound" of its first table and on its first link, and prints
+// what it saw as JSON; with a second argument it writes pictures of the first screen, FILE-WIDTH.png.
 import chromium from "@sparticuz/chromium";
 import puppeteer from "puppeteer-core";
 
+const WIDTHS = [1280, 390];
 const executablePath = await chromium.executablePath();
 const browser = await puppeteer.launch({ args: chromium.args, executablePath, headless: "shell" });
 try {
   const page = await browser.newPage();
   const problems = [];
   page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) problems.push(message.text());
+    if (["assert", "error", "warn"].includes(message.type())) problems.push(message.text());
   });
   page.on("pageerror", (error) => problems.push(String(error)));
   page.on("requestfailed", (request) => problems.push(request.url()));
-  await page.setViewport({ width: 1300, height: 900 });
+  await page.setViewport({ width: WIDTHS[0], height: 900 });
   await page.goto(`file://${process.argv[2]}`, { waitUntil: "load" });
+  const place = await page.evaluate(() => {
+    const heads = [...document.querySelector("table").tHead.rows[0].cells];
+    return heads.findIndex((head) => head.textContent === "sound");
+  });
   const column = () =>
-    page.evaluate(() => [...document.querySelector("table").tBodies[0].rows].map((row) => row.cells[2].textContent));
+    page.evaluate(
+      (cell) => [...document.querySelector("table").tBodies[0].rows].map((row) => row.cells[cell].textContent),
+      place,
+    );
   const before = await column();
-  await page.click("table th:nth-child(3)");
+  await page.click(`table th:nth-child(${place + 1})`);
   const after = await column();
   const widths = await page.evaluate(() =>
     [...document.querySelectorAll("figure svg")].map((svg) => svg.getBoundingClientRect().width),
@@ -33,15 +41,14 @@ try {
     const top = document.querySelector(location.hash).getBoundingClientRect().top;
     return location.hash !== "" && top >= 0 && top < innerHeight;
   });
-  const overhang = [];
-  for (const width of [1300, 400]) {
+  const overhang = {};
+  for (const width of WIDTHS) {
     await page.setViewport({ width, height: 900 });
-    overhang.push(await page.evaluate(() => document.documentElement.scrollWidth - innerWidth));
-  }
-  if (process.argv[3]) {
-    await page.setViewport({ width: 1300, height: 900 });
-    await page.evaluate(() => scrollTo(0, 0));
-    await page.screenshot({ path: process.argv[3] });
+    overhang[width] = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    if (process.argv[3]) {
+      await page.evaluate(() => scrollTo(0, 0));
+      await page.screenshot({ path: `${process.argv[3]}-${width}.png` });
+    }
   }
   console.log(JSON.stringify({ problems, before, after, widths, links, headings, reached, overhang }));
 } finally {
