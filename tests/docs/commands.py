@@ -4,7 +4,7 @@ import functools
 import re
 import shlex
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -23,8 +23,14 @@ class Wrong(Exception):
     """A command that would not work as it is printed."""
 
 
-def check(command: str, *, complete: bool = True) -> None:
-    """Raise `Wrong` where a command cannot work; one that is not `complete` may leave out arguments."""
+def check(command: str, *, complete: bool = True, own: Collection[str] = ()) -> None:
+    """Raise `Wrong` where a command cannot work.
+
+    Args:
+        command: as it is printed.
+        complete: whether all arguments must be there.
+        own: scripts that the page itself prints.
+    """
     words = shlex.split(command, comments=True)
     program, rest = words[0], words[1:]
     if program == "sentinel":
@@ -32,7 +38,8 @@ def check(command: str, *, complete: bool = True) -> None:
     elif program == "make":
         _check_make(rest)
     elif program == "python":
-        _check_python(rest)
+        if rest[0] not in own:
+            _check_python(rest)
     elif program not in FOREIGN:
         raise Wrong(f"{program} is no command that the documentation knows")
 
@@ -51,7 +58,7 @@ def subcommands() -> dict[str, Any]:
 
 def _check_sentinel(arguments: Sequence[str], complete: bool) -> None:
     name, *rest = arguments
-    if name in ("COMMAND", "--version"):
+    if name in ("COMMAND", "--help", "--version"):
         return
     command = subcommands().get(name)
     if command is None:

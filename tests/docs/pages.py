@@ -4,7 +4,10 @@ A block is run as it is printed, unless a comment on the line before it says oth
 
 - ``<!-- long: OLD = NEW; OLD = NEW -->``: `make test` runs it with every OLD replaced by NEW, `make test-long` as printed.
 - ``<!-- long -->``: `make test` only compiles or parses it, `make test-long` runs it.
+- ``<!-- needs PACKAGE -->``: `make test` only compiles it, `make test-clients` runs it.
 - ``<!-- not run: REASON -->``: it is only compiled or parsed, because a test cannot run it.
+
+Any other comment before a block is left alone.
 """
 
 import re
@@ -35,7 +38,12 @@ class Block(NamedTuple):
     @property
     def runs(self) -> bool:
         """Whether a test can run it at all."""
-        return not self.marker.startswith("not run")
+        return not self.marker.startswith("not run:")
+
+    @property
+    def needs(self) -> str:
+        """The package that it needs beside those of the light tests."""
+        return self.marker.removeprefix("needs ") if self.marker.startswith("needs ") else ""
 
     @property
     def long(self) -> bool:
@@ -51,7 +59,7 @@ class Block(NamedTuple):
     def shortened(self) -> "Block | None":
         """Return the block as the light tests run it, or None where they only read it."""
         if not self.long:
-            return self if self.runs else None
+            return self if self.runs and not self.needs else None
         code = self.code
         for old, new in self.replacements:
             if not (old and new and old in code):

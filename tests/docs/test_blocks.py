@@ -1,6 +1,7 @@
 """Every block of code in the README and the documentation works as it is printed; `pages` says how blocks are marked."""
 
 import doctest
+import re
 import shlex
 import subprocess
 import sys
@@ -16,6 +17,7 @@ WIDEST = 88  # characters that fit into the column of the documentation on a des
 CODE = {"python", "pycon"}
 SHELL = {"console", "bash"}
 WITH_CODE = [page for page in PAGES if any(block.language in CODE | SHELL for block in blocks_of(page))]
+WITH_NEEDS = [page for page in WITH_CODE if any(block.needs for block in blocks_of(page))]
 WITH_LONG = [page for page in WITH_CODE if any(block.long for block in blocks_of(page))]
 every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
@@ -34,6 +36,14 @@ def namespace(monkeypatch, tmp_path):
 def test_the_blocks_of_a_page_run(page, namespace):
     for block in blocks_of(page):
         if (short := block.shortened()) is not None:
+            run(short, namespace)
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize("page", WITH_NEEDS, ids=name_of)
+def test_blocks_that_need_a_package_run(page, namespace):
+    for block in blocks_of(page):
+        if (short := block if block.needs else block.shortened()) is not None:
             run(short, namespace)
 
 
@@ -82,8 +92,9 @@ def test_blocks_have_a_known_language_and_fit_their_column(page):
 
 def fault_of(command, page, line=None, complete=True):
     """What is wrong with a command, if anything."""
+    own = [block.code.split()[1] for block in blocks_of(page) if re.match(r"# \w+\.py\b", block.code)]
     try:
-        commands.check(command, complete=complete)
+        commands.check(command, complete=complete, own=own)
     except commands.Wrong as wrong:
         return f"{name_of(page)}:{line or ''} {command}: {wrong}"
     return None
