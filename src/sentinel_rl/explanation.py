@@ -25,7 +25,7 @@ _NUMBERS = ("mean", "aleatory_penalty", "epistemic_penalty", "composite", "addit
 class Decision(abc.ABC):
     """A decision with its reasons; ``str`` gives a table with a row per action.
 
-    Args:
+    Attributes:
         measure: what is maximised, as text.
         note: what the agent cannot tell, or how its numbers are to be read; empty where nothing must be said.
         first_action: the number of the first action, in the environment's count.

@@ -1,16 +1,21 @@
-"""The sweep of the page on studies runs as it is printed, only smaller."""
+"""The sweep on the page on studies has the size that it claims, and its shards meet in one folder."""
 
 import re
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 
 from sentinel_rl.study import Store
+from tests.docs.pages import ROOT, blocks_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "studies.md").read_text()
-(CODE,) = re.findall(r"```python\n(# sweep\.py.*?)```", PAGE, re.DOTALL)
+(CODE,) = (block.code for block in blocks_of(ROOT / "docs" / "studies.md") if block.code.startswith("# sweep.py"))
+SMALL = {
+    r"(?<=RISKS = ).*": "(1.0,)",
+    r"(?<=LAMBDAS = ).*": "(0.1, 1.0)",
+    r"(?<=STEPS = ).*": "2, 1, 120",
+    r'"k": 4': '"k": 2, "hidden": (8,)',
+}
 
 
 def test_the_sweep_has_10_000_runs(monkeypatch, tmp_path):
@@ -25,9 +30,10 @@ def test_the_sweep_has_10_000_runs(monkeypatch, tmp_path):
 
 @pytest.mark.slow
 def test_its_shards_meet_in_one_folder(tmp_path):
-    small = re.sub(r"(?<=STEPS = ).*", "(1.0,), (0.1, 1.0), 2, 1, 120", CODE).replace(
-        '"k": 4', '"k": 2, "hidden": (8,)'
-    )
+    small = CODE
+    for old, new in SMALL.items():
+        small, changes = re.subn(old, new, small)
+        assert changes == 1, old
     for shard in ("1/2", "2/2"):
         subprocess.run([sys.executable, "-c", small, shard], cwd=tmp_path, check=True, capture_output=True)
     records = Store(tmp_path / "sweep").records()
