@@ -6,8 +6,8 @@ the mixture of its belief; VDQN's is the law of draws ``Q_theta(s0, a) + noise x
     Z(s0, a0) = .5 N(1, .1^2) + .5 N(.95, .1^2),    Z(s0, a1) = N(.95, .1^2),
 
 0.025 apart in Wasserstein-1 distance. A categorical law on a grid of step dz cannot come nearer than about dz / 4 to a
-smooth one: the grid is chosen so that this floor is a tenth of what is to be told apart. VDQN's noise equals the true
-standard deviation by coincidence in the paper; here it is varied.
+smooth one: the grid is chosen so that this floor is a tenth of the distance between the two laws. VDQN's noise equals
+the true standard deviation by coincidence in the paper; here it is varied.
 """
 
 import csv

@@ -7,7 +7,7 @@ import numpy as np
 from sentinel_paper import fig_toy_laws, fig_toy_wasserstein
 from sentinel_paper.registry import find
 from sentinel_paper.toy_wasserstein import Distance
-from sentinel_paper.trained import Means
+from sentinel_paper.trained import Execution
 from sentinel_rl.study import Record
 
 ABOUT = {
@@ -72,7 +72,7 @@ def small(recipe, **changes):
 def grid_records(name, folder, **changes):
     """The records of an experiment, all fake; `run_grid` is replaced already."""
     recipe = find(name).load()
-    return recipe.run(small(recipe, **changes), None, Means(folder))
+    return recipe.run(small(recipe, **changes), None, Execution(folder))
 
 
 def toy_wasserstein_records():
