@@ -108,7 +108,7 @@ def report(
 
 def _use_all_cores() -> None:
     """Before the first experiment uses JAX, so that the others have all cores."""
-    from sentinel_rl.training.population import use_all_cores
+    from sentinel_rl.training import use_all_cores
 
     use_all_cores()
 

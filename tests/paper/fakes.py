@@ -46,7 +46,9 @@ def fake(cell):
     for evaluation in cell.evaluations:
         stem = f"eval/{evaluation.name}"
         arrays |= {
+            f"{stem}/reward": rng.normal(40 - ends / 100, 2, (runs, evaluation.episodes)),
             f"{stem}/discounted": rng.normal(30 - ends / 100, 2, (runs, evaluation.episodes)),
+            f"{stem}/length": rng.integers(1, 40, (runs, evaluation.episodes)),
             f"{stem}/terminated": rng.random((runs, evaluation.episodes)) < 0.1,
             f"{stem}/lane": rng.dirichlet(np.ones(5), runs),
             f"{stem}/speed": rng.dirichlet(np.ones(10), runs),
