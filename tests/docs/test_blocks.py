@@ -1,4 +1,4 @@
-"""Every block of code in the README and the documentation works as it is printed; `pages` says how blocks are marked."""
+"""Every block of code in the README and the documentation works as printed; `pages` says how blocks are marked."""
 
 import doctest
 import re
@@ -66,7 +66,9 @@ def test_blocks_that_are_not_run_can_be_read(page):
 
 @every_page
 def test_commands_exist_with_their_options(page):
-    shown = [(line, command) for block in blocks_of(page) if block.language in SHELL for line, command in commands_in(block)]
+    shown = [
+        (line, command) for block in blocks_of(page) if block.language in SHELL for line, command in commands_in(block)
+    ]
     assert [fault for line, command in shown if (fault := fault_of(command, page, line))] == []
 
 
@@ -95,7 +97,7 @@ def fault_of(command, page, line=None, complete=True):
     own = [block.code.split()[1] for block in blocks_of(page) if re.match(r"# \w+\.py\b", block.code)]
     try:
         commands.check(command, complete=complete, own=own)
-    except commands.Wrong as wrong:
+    except commands.WrongCommandError as wrong:
         return f"{name_of(page)}:{line or ''} {command}: {wrong}"
     return None
 
@@ -168,5 +170,5 @@ def test_a_wrong_answer_in_a_session_is_found():
     ],
 )
 def test_a_wrong_command_is_found(command, complete, fault):
-    with pytest.raises(commands.Wrong, match=fault):
+    with pytest.raises(commands.WrongCommandError, match=fault):
         commands.check(command, complete=complete)
