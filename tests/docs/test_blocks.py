@@ -7,9 +7,14 @@ import subprocess
 import sys
 import types
 
+import gymnasium
 import pytest
 
+from sentinel_rl.agents import registry as agents
 from sentinel_rl.cli import main
+from sentinel_rl.envs import registry as envs
+from sentinel_rl.risk import measure
+from sentinel_rl.training import metrics
 from tests.docs import commands
 from tests.docs.pages import LANGUAGES, PAGES, ROOT, Block, blocks_of, commands_in, inline_commands, name_of
 
@@ -23,7 +28,18 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
 @pytest.fixture
-def namespace(monkeypatch, tmp_path):
+def registries():
+    """What a page registers is forgotten after it."""
+    tables = [agents._KINDS, envs._ENTRIES, metrics._METRICS, measure.MEASURES, gymnasium.registry]
+    before = [dict(table) for table in tables]
+    yield
+    for table, content in zip(tables, before, strict=True):
+        table.clear()
+        table.update(content)
+
+
+@pytest.fixture
+def namespace(monkeypatch, tmp_path, registries):
     """The module that the blocks of one page share; they run in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
