@@ -8,6 +8,7 @@ import sys
 import types
 
 import gymnasium
+import jax
 import pytest
 
 from sentinel_rl.agents import registry as agents
@@ -48,6 +49,15 @@ def namespace(monkeypatch, tmp_path, registries):
     return vars(module)
 
 
+@pytest.fixture
+def fast_programs(optimised):
+    """Let XLA optimise as it does for users, where programs run for minutes."""
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
+
+
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_the_blocks_of_a_page_run(page, namespace):
     for block in blocks_of(page):
@@ -65,7 +75,7 @@ def test_blocks_that_need_a_package_run(page, namespace):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_LONG, ids=name_of)
-def test_long_blocks_run_as_they_are_printed(page, namespace):
+def test_long_blocks_run_as_they_are_printed(page, namespace, fast_programs):
     for block in blocks_of(page):
         if block.runs:
             run(block, namespace)
