@@ -71,6 +71,7 @@ def register_agent(name: str, make: Maker, options: Sequence[str] | None = None)
 
     Example:
         >>> from sentinel_rl.agents.random import RandomAgent
+        >>> from sentinel_rl.envs import EnvSpec
         >>> register_agent("always-left", lambda spec: RandomAgent(action=0))
         >>> make_agent("always-left", EnvSpec("CartPole-v1", 4, 2)).action
         0
@@ -105,6 +106,7 @@ def make_agent(name: str, env: EnvLike, **options: Any) -> Agent:
         UsageError: for an unknown name or option, or a value out of range.
 
     Example:
+        >>> from sentinel_rl.envs import EnvSpec
         >>> make_agent("uadqn", EnvSpec("CartPole-v0", 4, 2), quantiles=20).quantiles
         20
     """
@@ -133,6 +135,7 @@ def named_options(agent: Any) -> tuple[str, dict[str, Any]] | None:
     """The name of an agent and the options that make it again; None for one of a class that is not registered.
 
     Example:
+        >>> from sentinel_rl.envs import EnvSpec
         >>> agent = make_agent("sentinel", EnvSpec("CartPole-v0", 4, 2, (1.0, 1.0), 200), k=2)
         >>> name, options = named_options(agent)
         >>> name, options["k"], options["atoms"]

@@ -97,7 +97,7 @@ class UADQNAgent(SoleAgent):
     @property
     def objective(self) -> str:
         """The mean, with or without the aleatory penalty."""
-        return "the mean" if self.evaluation == "neutral" else f"mean - {float(self.aversion):g} aleatory_sd"
+        return "the mean" if self.evaluation == "neutral" else f"mean - {self.aversion} aleatory_sd"
 
     @property
     def caveat(self) -> str:
