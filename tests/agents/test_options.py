@@ -26,7 +26,6 @@ def test_unknown_names_suggest_the_nearest():
 
 def test_readings_differ_as_named_and_yield_to_options():
     sound, literal = make_sentinel(POLE), make_sentinel(POLE, reading="literal")
-    assert make_sentinel(POLE, preset="paper", reading="sound") == sound
     assert (sound.target_update, sound.bootstrap_action) == ("copy", "online")
     assert (literal.target_update, literal.bootstrap_action) == ("gradient", "target")
     assert make_sentinel(POLE, reading="literal", target_update="copy").target_update == "copy"
