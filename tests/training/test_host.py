@@ -4,7 +4,6 @@ import dataclasses
 import functools
 from typing import Any
 
-import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -13,18 +12,20 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from sentinel_rl.agents.agent import BaseAgent
 from sentinel_rl.agents.vdqn import make_vdqn
+from sentinel_rl.envs.handle import spec_of
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import NumericalError, UsageError
 from sentinel_rl.replay import Replay, Transition, init_replay
 from sentinel_rl.training.host import HostRun
-from sentinel_rl.training.host_envs import GymnasiumWorld, HostStep, JaxWorld, VectorWorld, spec_of
+from sentinel_rl.training.host_envs import GymnasiumWorld, HostStep, JaxWorld, VectorWorld
 from sentinel_rl.training.schedule import Every, Plan
 from sentinel_rl.training.segments import segments
 from tests.training.pole import AGENT, ENV, PLAN, advance, begin, bit_equal, compilations, run_alone, whole_run
 
 
-class Keeper(eqx.Module):
+class Keeper(BaseAgent):
     """An agent that keeps what it sees and always takes action 0."""
 
     def init(self, spec: EnvSpec, key: jax.Array) -> Replay:
