@@ -168,7 +168,8 @@ class Session:
             self._call(Progress(self.t, first.plan.steps, first.seeds, first.history, {}))
         for end in self._ends():
             for together in self._chunks(end):
-                for reporter, training, progress in zip(self.reporters, self.trainings, together, strict=True):
+                looked_at = zip(self.reporters, self.trainings, together, strict=bool(self.reporters))
+                for reporter, training, progress in looked_at:
                     reporter(training, progress)
                 proceed = self._call(together[0]) and not first.stopped_early
                 self._save(together[0], last=together[0].done or not proceed)
