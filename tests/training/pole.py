@@ -16,9 +16,12 @@ from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.training.fused import Population, RunState, run_chunk, start_agent, start_world
+from sentinel_rl.training.host_loop import HostTraining
+from sentinel_rl.training.loop import Training
 from sentinel_rl.training.schedule import Every, Plan
 from sentinel_rl.training.segments import Segments, segments
 from tests.learners import OPTIONS
+from tests.storage.trees import assert_same
 
 NAME = "CartPole-v0"
 ENV = CartPole(200)
@@ -74,6 +77,22 @@ def compilations() -> Iterator[list[str]]:
         yield names
     finally:
         jax.monitoring.unregister_event_duration_listener(note)
+
+
+# Of a history: the times, which no run repeats, and sums of discounted rewards, whose last bits depend on the chunks.
+_TIMES = ("elapsed", "episodes/time")
+_SUMS = ("episodes/discounted", "partial/discounted")
+
+
+def assert_same_training(one: Training | HostTraining, other: Training | HostTraining) -> None:
+    """Two trainings would leave the same checkpoint, but for the times."""
+    trees = [training.tree() for training in (one, other)]
+    histories = [tree.pop("history") for tree in trees]
+    exact = [{k: v for k, v in history.items() if k not in (*_TIMES, *_SUMS)} for history in histories]
+    assert_same(*trees)
+    assert_same(*exact)
+    for name in _SUMS:
+        np.testing.assert_allclose(*(history[name] for history in histories), rtol=1e-12, err_msg=name)
 
 
 def leaves(tree: Any) -> list[np.ndarray]:
