@@ -102,7 +102,7 @@ class BaseTraining(abc.ABC):
         scores = np.nan_to_num(measure(played, ["return"])["return"], nan=-np.inf)
         for run, score in enumerate(scores):
             if len(self.best) <= run or score > self.best[run].score:
-                policy = jax.tree.map(np.asarray, self.agents[run].policy(self.state_of(run)))
+                policy = jax.tree.map(_on_host, self.agents[run].policy(self.state_of(run)))
                 self.best[run : run + 1] = [Best(t, float(score), policy)]
 
     def kept(self) -> dict[str, Any]:

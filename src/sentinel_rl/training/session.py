@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
 
 from sentinel_rl.envs.handle import EnvHandle
@@ -37,7 +38,17 @@ class Evaluator:
         self.handle, self.episodes, self.seed, self.gamma = handle, episodes, seed, gamma
 
     def __call__(self, training: BaseTraining) -> tuple[Episodes, dict[str, np.ndarray]]:
-        """Episodes ``[runs, E]``, and means of diagnostics over their decisions where these are compiled."""
+        """Episodes ``[runs, E]``, and means of diagnostics over their decisions where these are compiled.
+
+        All numbers of a run that has failed are NaN.
+        """
+        played, told = self._play(training)
+        if training.failures:
+            failed = np.isin(np.arange(len(training.seeds)), list(training.failures))
+            played, told = jax.tree.map(lambda values: _without(values, failed), (played, told))
+        return played, told
+
+    def _play(self, training: BaseTraining) -> tuple[Episodes, dict[str, np.ndarray]]:
         if isinstance(training, Training) and self.handle.is_jax:
             evaluation = Evaluation("evaluation", self.episodes, self.seed)
             (told,) = evaluate_population([training], self.handle.env, evaluation, self.gamma)
@@ -48,6 +59,11 @@ class Evaluator:
             for run, (seed, state) in enumerate(zip(training.seeds, training.agent_states(), strict=True))
         ]
         return Episodes(*(np.stack([np.asarray(f) for f in fields]) for fields in zip(*rows, strict=True))), {}
+
+
+def _without(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Values with NaN in place of some rows."""
+    return np.where(rows.reshape(-1, *[1] * (values.ndim - 1)), np.nan, values)
 
 
 class Reporter:

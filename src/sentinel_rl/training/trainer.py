@@ -289,7 +289,7 @@ def _run(job: Job, session: Session, folder: RunFolder | None, failed_before: in
         episodes=episodes,
         diagnostics=diagnostics,
         evaluations=training.history.evaluations(),
-        best=training.best,
+        best=[best if np.isfinite(best.score) else None for best in training.best],
         failures={training.seeds[run]: why for run, why in training.failures.items()},
         agent_states=training.agent_states(),
     )
@@ -389,7 +389,20 @@ def _evaluation_handle(job: Job) -> EnvHandle:
     spec = getattr(job.handle.env, "spec", None)
     if spec is None:
         raise UsageError(f"{job.handle.spec.name} cannot be made a second time to evaluate in: give evaluation_env")
-    return dataclasses.replace(job.handle, env=gymnasium.make(spec))
+    return dataclasses.replace(job.handle, env=_made_again(spec))
+
+
+# What `gymnasium.make_vec` notes beside the settings of one environment.
+_OF_A_VECTOR = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "max_episode_steps")
+
+
+def _made_again(spec: Any) -> "gymnasium.Env[Any, Any]":
+    """One environment of a Gymnasium spec, also of that of a vector."""
+    own = {name: value for name, value in spec.kwargs.items() if name not in _OF_A_VECTOR}
+    env = gymnasium.make(dataclasses.replace(spec, kwargs=own))
+    for wrap in spec.kwargs.get("wrappers", ()):
+        env = wrap(env)
+    return env
 
 
 def _signals(folder: str | Path | None) -> AbstractContextManager[Stopper]:
