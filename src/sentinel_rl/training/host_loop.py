@@ -66,10 +66,11 @@ class HostTraining(BaseTraining):
     ) -> Iterator[Progress]:
         """Advance to step `end`, by default to the end of the plan.
 
-        Progress is told about every `target` steps, and at the end of an episode when `pause` asks for it: only there
-        can a checkpoint be taken.
+        Progress is told about every `target` steps, counted from the first of all, and at the end of an episode when
+        `pause` asks for it: only there can a checkpoint be taken.
         """
         last = self.plan.steps if end is None else min(end, self.plan.steps)
+        every = min(target or _CHUNK, _CHUNK)
         updates: list[tuple[int, Mapping[str, Any]]] = []
         told, waiting = self.t, 0
         while self.t < last and not self.stopped_early:
@@ -77,10 +78,14 @@ class HostTraining(BaseTraining):
             updates += [(self.t, each) for each in metrics]
             waiting = waiting + 1 if pause(self.t) else 0
             savable = ended and self.resumable
-            paused = waiting > 0 and (savable or waiting > _LONGEST_WAIT or not self.resumable)
-            if paused or self.t - told >= min(target or _CHUNK, _CHUNK) or self.t >= last or self.stopped_early:
-                told, waiting = self.t, 0
-                yield Progress(self.t, self.plan.steps, self.seeds, self.history, self._taken_in(updates), savable)
+            stoppable = savable or waiting > _LONGEST_WAIT or not self.resumable
+            paused = waiting > 0 and stoppable
+            due = self.t // every > told // every or self.t >= last or self.stopped_early
+            told, waiting = self.t, 0 if paused else waiting
+            if paused or due:
+                measured = self._taken_in(updates)
+                about = savable, stoppable, not due
+                yield Progress(self.t, self.plan.steps, self.seeds, self.history, measured, *about)
                 updates.clear()
 
     def _step(self) -> tuple[bool, list[Metrics]]:

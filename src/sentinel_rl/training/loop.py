@@ -38,6 +38,8 @@ class Progress:
         history: episodes and curves so far.
         metrics: of the chunk's updates by name, ``[runs, updates]``; NaN where there was none.
         savable: whether a checkpoint can be taken here.
+        stoppable: whether training may be stopped here; elsewhere the end of an episode is worth waiting for.
+        interim: whether training only pauses here for a checkpoint or a stop, which leaves no trace in the history.
     """
 
     t: int
@@ -46,6 +48,8 @@ class Progress:
     history: History
     metrics: Mapping[str, np.ndarray]
     savable: bool = True
+    stoppable: bool = True
+    interim: bool = False
 
     @property
     def done(self) -> bool:

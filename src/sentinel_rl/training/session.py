@@ -86,7 +86,7 @@ class Reporter:
     def __call__(self, training: BaseTraining, progress: Progress) -> None:
         """Look at a training after a chunk of steps."""
         active = any(logger.active for logger in self.loggers)
-        if self.reports or active:
+        if (self.reports or active) and not progress.interim:
             training.report()
         told = training.history.last_report() if active else {}
         fps = (progress.t - self._from) / max(time.perf_counter() - self._began, 1e-9)
@@ -189,7 +189,7 @@ class Session:
                     reporter(training, progress)
                 proceed = self._call(together[0]) and not first.stopped_early
                 self._save(together[0], last=together[0].done or not proceed)
-                if self.stopper.requested and not together[0].done:
+                if self.stopper.requested and together[0].stoppable and not together[0].done:
                     self._stop()
                 if not proceed:
                     self.stopped_early = True

@@ -24,7 +24,7 @@ from sentinel_rl.training import legacy
 from sentinel_rl.training.checkpoints import Keeper
 from sentinel_rl.training.evaluation import EVALUATION_SEED
 from sentinel_rl.training.host_loop import HostTraining, OnStep
-from sentinel_rl.training.identity import run_identity
+from sentinel_rl.training.identity import env_identity, run_identity
 from sentinel_rl.training.loop import BaseTraining, Training
 from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.policy import best_file, policy_file, save_policy
@@ -164,7 +164,13 @@ class Job:
 
     def configuration(self) -> dict[str, Any]:
         """The identity of the runs, as their folder keeps it."""
-        evaluation = {"episodes": self.evaluate, "every": self.evaluate_every, "seed": self.evaluation_seed}
+        env = None if self.evaluation_env is None else env_identity(resolve_env(self.evaluation_env))
+        evaluation = {
+            "episodes": self.evaluate,
+            "every": self.evaluate_every,
+            "seed": self.evaluation_seed,
+            "env": env,
+        }
         judged = {"gamma": self.gamma, "points": self.points, "evaluation": evaluation if self.evaluate else None}
         return {**run_identity(self.agents, self.handle, self.plan, self.seeds), **judged}
 
