@@ -30,7 +30,7 @@ class Worried(BaseAgent):
     def learn(self, state: Any, update: Any, key: Any) -> Any: ...
 
     def check(self, t: int, metrics: Mapping[str, float], state: Callable[[], Any]) -> str | None:
-        return f"loss {metrics['loss']:g} of {state()} after {t} steps" if metrics["loss"] > 1 else None
+        return f"loss {metrics['loss']:g} of run {state()} after {t} steps" if metrics["loss"] > 1 else None
 
 
 class Fake(BaseTraining):
@@ -42,7 +42,7 @@ class Fake(BaseTraining):
         self.reports = 0
 
     def state_of(self, run: int) -> Any:
-        return f"run {run}"
+        return np.array(run)
 
     def agent_states(self) -> list[Any]:
         return [self.state_of(run) for run in range(len(self.seeds))]
