@@ -73,7 +73,7 @@ class UADQNAgent(SoleAgent):
         """The mean and both uncertainties of every action at one observation."""
         return estimates(networks(obs), self.centring)
 
-    def values(self, state: UADQNState, obs: Float[Array, " obs"]) -> Float[Array, " A"]:
+    def values(self, state: UADQNState, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
         """``mu_a - lambda sd_a``, or ``mu_a`` where the frozen policy is neutral."""
         told = self.estimates(state.online, obs)
         return told.mean if self.evaluation == "neutral" else self._averse(told)
@@ -89,7 +89,7 @@ class UADQNAgent(SoleAgent):
         """The value of every action, and the agent's estimates of its mean and of both uncertainties."""
         told = self.estimates(state.online, obs)
         spread = {"epistemic_sd": jnp.sqrt(told.epistemic_variance), "aleatory_sd": told.aleatory_sd}
-        return Account(self.values(state, obs), {"mean": told.mean, **spread})
+        return Account(self.values(state, obs, jax.random.key(0)), {"mean": told.mean, **spread})
 
     def with_policy(self, policy: Networks) -> UADQNState:
         """A state without target network, optimiser, replay and anchors."""
@@ -100,10 +100,10 @@ class UADQNAgent(SoleAgent):
         """The mean, with or without the aleatory penalty."""
         if self.evaluation == "neutral":
             return "the mean"
-        # Python 3.11 asks for it where it checks the protocol: also inside compiled functions, and of stacked agents.
-        number = known(self.aversion) and jnp.ndim(self.aversion) == 0
-        price = f"{float(self.aversion):g}" if number else "aversion x"
-        return f"mean - {price} aleatory_sd"
+        # Of stacked agents and inside compiled functions it is no number; a check of the protocol reads it also there.
+        single = known(self.aversion) and jnp.ndim(self.aversion) == 0
+        aversion = f"{float(self.aversion):g}" if single else "aversion *"
+        return f"mean - {aversion} aleatory_sd"
 
     @property
     def caveat(self) -> str:
