@@ -78,7 +78,7 @@ def test_every_agent_has_the_curves_of_all_runs(name: str, agents: list[Learner]
     assert (result.seeds, result.steps, result.failures) == ([1, 2], 60, {})
     assert result.curves["return"].shape == (2, 60), "a point for every step where there are few"
     assert (result.curves["terminations"][:, -1] == result.totals["terminations"]).all()
-    assert (result.totals["episodes"] >= 1).all()
+    assert result.totals["episodes"].sum() == len(result.table.reward) > 0
     if name != "random":
         assert np.isfinite(result.curves["loss"][:, [19, 39, 59]]).all(), "an update every 20 steps"
 
