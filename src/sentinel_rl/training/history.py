@@ -186,8 +186,8 @@ class History:
             return {}
         return {f"{_EVALUATION}t": found[0]} | {f"{_EVALUATION}{k}": v for k, v in found[1]._asdict().items()}
 
-    def restore(self, t: int, state: Mapping[str, np.ndarray]) -> None:
-        """Go back to what `state` gave after step ``t``."""
+    def restore(self, t: int, state: Mapping[str, Any]) -> None:
+        """Go back to what `state` gave after step ``t``; a checkpoint that was loaded has JAX's arrays."""
 
         def named(prefix: str) -> dict[str, np.ndarray]:
             return {name.removeprefix(prefix): values for name, values in state.items() if name.startswith(prefix)}
