@@ -10,6 +10,7 @@ import pytest
 from sentinel_rl import Sentinel
 from sentinel_rl.cli import main
 from sentinel_rl.cli import train as train_command
+from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.checkpoint import STATE
 from sentinel_rl.storage.run_folder import status
 from sentinel_rl.training.metrics import metric_names
@@ -50,7 +51,7 @@ def test_a_finished_run_has_policies_episodes_and_a_result(trained):
         assert 60 < sum(lengths) <= 120
         assert len(lengths) == next(line["episodes"] for line in found.result["seeds"] if line["seed"] == seed)
     curves = (trained / "curves.csv").read_text().splitlines()
-    assert curves[0].startswith("seed,step,return,terminations,loss")
+    assert {"seed", "step", "return", "terminations", "loss", "epistemic"} <= set(curves[0].split(","))
     assert len(curves) == 1 + 2 * 120
 
 
@@ -252,7 +253,12 @@ def test_periodic_evaluations_keep_the_best_policy(run, tmp_path):
 
 def test_options_reach_the_training_and_the_sinks(run, tmp_path, monkeypatch):
     asked = []
-    monkeypatch.setattr(train_command, "train", lambda *args, **how: asked.append(how) or pytest.fail("far enough"))
+
+    def far_enough(*args, **how):
+        asked.append(how)
+        raise UsageError("far enough")
+
+    monkeypatch.setattr(train_command, "train", far_enough)
     arguments = ("--reading", "literal", "--evaluate-every", "50", "--evaluate", "7", "--strict-support")
     run("train", "--env", "CartPole-v0", "--out", tmp_path, *arguments, "--csv", tmp_path / "log.csv")
     run("train", "--env", "CartPole-v0", "--out", tmp_path, "--evaluate", "7")
