@@ -60,7 +60,7 @@ def train(
     evaluate_every: int | None = None,
     evaluation_env: EnvLike = None,
     evaluation_seed: int = EVALUATION_SEED,
-    gamma: float | None = None,
+    evaluation_gamma: float | None = None,
     callbacks: Callback | Sequence[Callback] = (),
     sinks: Sequence[Sink] = (),
     folder: str | Path | None = None,
@@ -86,8 +86,8 @@ def train(
         evaluate_every: steps between two evaluations during training; they also choose the best policy of a run.
         evaluation_env: to evaluate in; by default the one to train in, a Gymnasium one made again from its spec.
         evaluation_seed: of the episodes of evaluations.
-        gamma: discount of reported returns; by default the task's own (`EnvSpec.gamma`), whatever the agent learns
-            with.
+        evaluation_gamma: discount of the returns that are reported, of training as of evaluations; by default the
+            task's own (`EnvSpec.gamma`), whatever the agent learns with, which is its option ``gamma``.
         callbacks: functions of a `Progress`, called after every chunk of steps; False ends the training.
         sinks: take the scalars of the training, see `sentinel_rl.training.sinks`.
         folder: for configuration, checkpoints, episodes, policies and curves; training that was interrupted there is
@@ -120,7 +120,7 @@ def train(
         handle=handle,
         plan=plan,
         seeds=seeds,
-        gamma=handle.spec.gamma if gamma is None else float(gamma),
+        gamma=handle.spec.gamma if evaluation_gamma is None else float(evaluation_gamma),
         points=points,
         evaluate=evaluate,
         evaluate_every=evaluate_every,
