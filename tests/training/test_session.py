@@ -201,7 +201,9 @@ class Asked(Evaluator):
         return Episodes(*[np.full((1, 2), score)] * 4), {"told": np.zeros(1)}
 
 
-@pytest.mark.parametrize(("every", "times"), [(20, [20, 40, 60]), (25, [25, 50, 60]), (60, [60]), (100, [60]), (None, [])])
+@pytest.mark.parametrize(
+    ("every", "times"), [(20, [20, 40, 60]), (25, [25, 50, 60]), (60, [60]), (100, [60]), (None, [])]
+)
 def test_evaluations_are_made_every_so_many_steps_and_at_the_end(every: int | None, times: list[int]):
     evaluator = Asked()
     played = Scripted([Fake()], evaluator, evaluate_every=every)
