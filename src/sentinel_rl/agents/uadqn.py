@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sentinel_rl._checks import known
 from sentinel_rl._numerics import safe_sqrt
 from sentinel_rl.agents.agent import Account
 from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen, chosen_for_loss
@@ -73,7 +72,7 @@ class UADQNAgent(SoleAgent):
         """The mean and both uncertainties of every action at one observation."""
         return estimates(networks(obs), self.centring)
 
-    def values(self, state: UADQNState, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
+    def values(self, state: UADQNState, obs: Float[Array, " obs"]) -> Float[Array, " A"]:
         """``mu_a - lambda sd_a``, or ``mu_a`` where the frozen policy is neutral."""
         told = self.estimates(state.online, obs)
         return told.mean if self.evaluation == "neutral" else self._averse(told)
@@ -89,7 +88,7 @@ class UADQNAgent(SoleAgent):
         """The value of every action, and the agent's estimates of its mean and of both uncertainties."""
         told = self.estimates(state.online, obs)
         spread = {"epistemic_sd": jnp.sqrt(told.epistemic_variance), "aleatory_sd": told.aleatory_sd}
-        return Account(self.values(state, obs, jax.random.key(0)), {"mean": told.mean, **spread})
+        return Account(self.values(state, obs), {"mean": told.mean, **spread})
 
     def with_policy(self, policy: Networks) -> UADQNState:
         """A state without target network, optimiser, replay and anchors."""
@@ -98,12 +97,7 @@ class UADQNAgent(SoleAgent):
     @property
     def objective(self) -> str:
         """The mean, with or without the aleatory penalty."""
-        if self.evaluation == "neutral":
-            return "the mean"
-        # Of stacked agents and inside compiled functions it is no number; a check of the protocol reads it also there.
-        single = known(self.aversion) and jnp.ndim(self.aversion) == 0
-        aversion = f"{float(self.aversion):g}" if single else "aversion *"
-        return f"mean - {aversion} aleatory_sd"
+        return "the mean" if self.evaluation == "neutral" else f"mean - {float(self.aversion):g} aleatory_sd"
 
     @property
     def caveat(self) -> str:
