@@ -77,13 +77,13 @@ MUTATIONS: list[Mutation] = [
         "agents/learning.py",
         "epsilon if self.use_epsilon else jnp.zeros(())",
         "jnp.zeros(()) if self.use_epsilon else epsilon",
-        "agents/test_vdqn.py agents/test_baselines.py agents/test_frozen.py",
+        "agents/test_uadqn.py::test_epsilon_counts_where_it_is_asked_for",
     ),
     m(
         "agents/learning.py",
         "best = jnp.argmax(told.value, axis=-1)[:, None]",
         "best = jnp.argmin(told.value, axis=-1)[:, None]",
-        "agents/test_frozen.py training/test_trainer.py::test_reports_are_those_of_the_agents",
+        "agents/test_frozen.py::test_a_report_tells_of_the_preferred_action",
     ),
     m(
         "agents/learning.py",
@@ -121,9 +121,7 @@ MUTATIONS: list[Mutation] = [
         "agents/sentinel.py",
         "(why.additive[action] < jnp.max(why.additive))",
         "(why.additive[action] <= jnp.max(why.additive))",
-        "agents/test_choices.py training/test_trainer.py::"
-        "test_diagnostics_are_means_over_the_decisions_of_the_final_evaluation study/test_run.py::"
-        "test_a_record_tells_what_the_frozen_policies_do",
+        "agents/test_choices.py::test_diagnostics_tell_where_other_values_of_the_same_belief_differ",
     ),
     m(
         "agents/agent.py",
@@ -143,12 +141,7 @@ MUTATIONS: list[Mutation] = [
         "/ (2 * noise**2) + posterior.log_sd()",
         "agents/test_vdqn.py::test_the_loss_of_one_weight_in_closed_form",
     ),
-    m(
-        "agents/vdqn.py",
-        "+ self.noise * numbers[:, -1:]",
-        "+ self.noise * numbers[:, :1]",
-        "agents/test_vdqn.py",
-    ),
+    m("agents/vdqn.py", "+ self.noise * numbers[:, -1:]", "+ self.noise * numbers[:, :1]", "agents/test_vdqn.py"),
     m(
         "agents/vdqn.py",
         "transition.terminated | transition.truncated, key",
@@ -185,12 +178,7 @@ MUTATIONS: list[Mutation] = [
         "state.replay.count[0]",
         "agents/test_uadqn.py::test_anchors_pull_less_the_more_is_seen",
     ),
-    m(
-        "agents/support.py",
-        "gamma * following * (not ended[t])",
-        "gamma * following",
-        "agents/test_support.py",
-    ),
+    m("agents/support.py", "gamma * following * (not ended[t])", "gamma * following", "agents/test_support.py"),
     # nets
     m("nets.py", "jax.nn.relu(x @ weight + bias)", "x @ weight + bias", "test_nets.py::test_against_a_loop"),
     m(
@@ -205,17 +193,12 @@ MUTATIONS: list[Mutation] = [
         "(6 / (shape[-3] + shape[-1]))",
         "test_nets.py::test_first_weights_are_glorot_uniform_and_biases_zero",
     ),
-    m(
-        "nets.py",
-        "(3 / shape[-2])",
-        "(3 / shape[-1])",
-        "agents/test_vdqn.py::test_initial_deviations_are_as_given",
-    ),
+    m("nets.py", "(3 / shape[-2])", "(3 / shape[-1])", "agents/test_vdqn.py::test_initial_deviations_are_as_given"),
     m(
         "nets.py",
         "draw(layer_key, (members, heads, fan_in, fan_out))",
         "draw(key, (members, heads, fan_in, fan_out))",
-        "test_nets.py",
+        "test_nets.py::test_layers_of_one_size_start_apart",
     ),
     m(
         "nets.py",
@@ -250,7 +233,7 @@ MUTATIONS: list[Mutation] = [
         "replay.py",
         "newest = jnp.full_like(self.newest, count - 1)",
         "newest = jnp.full_like(self.newest, count)",
-        "test_replay.py training/test_trainer.py::test_reports_are_those_of_the_agents",
+        "test_replay.py::test_the_latest_transitions_stand_alone",
     ),
     m(
         "replay.py",
@@ -258,7 +241,7 @@ MUTATIONS: list[Mutation] = [
         "(replay.rows[: t - 1], replay.queue[:, :t])",
         "training/test_resume.py::test_killed_and_resumed_on_jax_equals_whole",
     ),
-    # training: the compiled loop
+    # training
     m(
         "training/fused.py",
         "ended = after.terminated | after.truncated",
@@ -305,15 +288,15 @@ MUTATIONS: list[Mutation] = [
         "training/segments.py",
         "max(fitting, first + 1), first + count)",
         "max(fitting, first + 1), first + count - 1)",
-        "training/test_segments.py",
+        "training/test_segments.py::test_chunks_cover_every_step_and_update_once_in_one_shape "
+        "training/test_segments.py::test_no_number_of_steps_makes_many_chunks",
     ),
     m(
         "training/segments.py",
         "cuts[(cuts > begin) & (cuts <= last)]",
         "cuts[(cuts > begin) & (cuts < last)]",
-        "training/test_segments.py",
+        "training/test_segments.py::test_segments_cover_every_step_once_and_number_the_updates",
     ),
-    # training: histories, checkpoints and evaluations
     m(
         "training/history.py",
         "np.searchsorted(self.grid, table.end)",
@@ -350,23 +333,19 @@ MUTATIONS: list[Mutation] = [
         "if end > self.t:",
         "training/test_resume.py::test_killed_in_an_evaluation_and_resumed_equals_whole",
     ),
-    m(
-        "training/session.py",
-        "if progress.savable and (stop",
-        "if (stop",
-        "training/test_host_loop.py training/test_resume.py::test_killed_and_resumed_on_gymnasium_equals_whole",
-    ),
+    m("training/session.py", "if progress.savable and (stop", "if (stop", "training/test_host_loop.py"),
     m(
         "training/loop.py",
         "score > self.best[run].score",
         "score >= self.best[run].score",
-        "training/test_session.py training/test_trainer.py::test_the_best_policy_is_that_of_the_best_evaluation",
+        "training/test_session.py::test_the_best_policy_is_that_of_the_best_evaluation",
     ),
     m(
         "training/checkpoints.py",
         "t - self.saved_at >= self.save_every",
         "t - self.saved_at > self.save_every",
-        "training/test_loop.py training/test_resume.py training/test_host_loop.py",
+        "training/test_loop.py::test_one_checkpoint_by_its_step "
+        "training/test_host_loop.py::test_it_is_saved_every_so_often",
     ),
     m(
         "training/checkpoints.py",
@@ -378,8 +357,8 @@ MUTATIONS: list[Mutation] = [
         "training/host.py",
         "np.cumsum(valid) <= count",
         "np.cumsum(valid) < count",
-        "training/test_host.py::test_an_agent_learns_in_a_vector_of_environments training/test_trainer.py::"
-        "test_a_vector_of_environments",
+        "training/test_host.py::test_an_agent_learns_in_a_vector_of_environments "
+        "training/test_trainer.py::test_a_vector_of_environments",
     ),
     m(
         "training/host.py",
@@ -397,13 +376,13 @@ MUTATIONS: list[Mutation] = [
         "training/evaluation.py",
         "discounted + gamma**length * float(now)",
         "discounted + gamma ** (length + 1) * float(now)",
-        "training/test_evaluate.py",
+        "training/test_evaluate.py::test_gymnasium_gives_the_same_kind_of_episodes",
     ),
     m(
         "training/evaluation.py",
         "live & ~(after.terminated | after.truncated)",
         "live & ~after.terminated",
-        "training/test_evaluate.py",
+        "training/test_evaluate.py::test_an_episode_that_is_cut_off_is_over",
     ),
     m(
         "training/evaluation.py",
@@ -415,7 +394,7 @@ MUTATIONS: list[Mutation] = [
         "training/population_evaluation.py",
         "weights = numbers < evaluation.episodes",
         "weights = numbers <= evaluation.episodes",
-        "training/test_evaluate.py training/test_trainer.py study/test_run.py",
+        "study/test_run.py::test_an_evaluation_in_slices_is_the_whole",
     ),
     m(
         "training/metrics.py",
@@ -427,13 +406,13 @@ MUTATIONS: list[Mutation] = [
         "training/legacy.py",
         '"epsilon_fraction": 0.25',
         '"epsilon_fraction": 0.5',
-        "training",
+        "training/test_legacy.py::test_the_plan_is_that_of_that_version",
     ),
     m(
         "training/policy.py",
         "if name not in measures]",
         "if name in measures]",
-        "api/test_agents.py api/test_class.py",
+        "training/test_policy.py::test_a_measure_without_a_name_is_asked_for_when_loading",
     ),
     # storage
     m(
@@ -469,8 +448,7 @@ MUTATIONS: list[Mutation] = [
         "storage/configuration.py",
         'isinstance(version, (int, str)) else {"version": version}',
         "isinstance(version, (int, str)) else {}",
-        "study/test_own.py api/test_own.py storage/test_configuration.py training/test_trainer.py::"
-        "test_an_environment_and_an_agent_of_the_users_own",
+        "storage/test_configuration.py training/test_identity.py::test_a_version_of_the_users_own_counts",
     ),
     m(
         "storage/configuration.py",
@@ -511,7 +489,12 @@ MUTATIONS: list[Mutation] = [
         "tail_mean(sign * known, 0.25)",
         "study/test_statistics.py",
     ),
-    m("study/cell.py", '"seed": evaluation.seed,', '"seed": 0,', "study/test_cell.py"),
+    m(
+        "study/cell.py",
+        '"seed": evaluation.seed,',
+        '"seed": 0,',
+        "study/test_cell.py::test_the_id_depends_on_all_but_the_label",
+    ),
     m("study/cell.py", '"gamma": env.spec.gamma, ', "", "study/test_cell.py study/test_own.py"),
     m(
         "study/batching.py",

@@ -63,8 +63,7 @@ def test_a_batch_shares_environment_plan_and_evaluations():
     single = (other_plan, other_world, longer, coarser, unseen, impossible)
     found = {frozenset(cell.id for cell in batch) for batch in grouped(cells)}
     assert found == {
-        frozenset(cell.id for cell in batch)
-        for batch in ([RANDOM, CELL, UADQN, LAM], *([cell] for cell in single))
+        frozenset(cell.id for cell in batch) for batch in ([RANDOM, CELL, UADQN, LAM], *([cell] for cell in single))
     }
     assert batches(cells) == [[cell] for cell in cells], "a run fills a core of a CPU"
 
