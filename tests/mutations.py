@@ -331,14 +331,14 @@ MUTATIONS: list[Mutation] = [
         "training/session.py",
         "if end > self.t or (end == self.t and not self._evaluated(end)):",
         "if end > self.t:",
-        "training/test_resume.py::test_killed_in_an_evaluation_and_resumed_equals_whole",
+        "training/test_session.py::test_a_training_that_is_resumed_at_the_step_of_an_evaluation_is_evaluated_there_once",
     ),
     m("training/session.py", "if progress.savable and (stop", "if (stop", "training/test_host_loop.py"),
     m(
         "training/loop.py",
         "score > self.best[run].score",
         "score >= self.best[run].score",
-        "training/test_session.py::test_the_best_policy_is_that_of_the_best_evaluation",
+        "training/test_session.py::test_the_best_policy_is_that_of_the_first_of_the_best_evaluations",
     ),
     m(
         "training/checkpoints.py",
