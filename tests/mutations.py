@@ -344,8 +344,7 @@ MUTATIONS: list[Mutation] = [
         "training/checkpoints.py",
         "t - self.saved_at >= self.save_every",
         "t - self.saved_at > self.save_every",
-        "training/test_loop.py::test_one_checkpoint_by_its_step "
-        "training/test_host_loop.py::test_it_is_saved_every_so_often",
+        "training/test_loop.py::test_stopped_and_resumed_equals_whole",
     ),
     m(
         "training/checkpoints.py",
