@@ -62,6 +62,11 @@ class Agent(Protocol):
         ...
 
     @property
+    def plan_defaults(self) -> dict[str, Any]:
+        """Options of the plan, such as ``learn_every``, where a training names no others."""
+        ...
+
+    @property
     def stochastic(self) -> bool:
         """Whether the frozen policy draws its actions: each call of `greedy` then needs a key of its own."""
         ...
@@ -116,6 +121,11 @@ class BaseAgent(eqx.Module):
     def warmup(self) -> int:
         """No warm-up."""
         return 0
+
+    @property
+    def plan_defaults(self) -> dict[str, Any]:
+        """Only the warm-up."""
+        return {"warmup": self.warmup}
 
     @property
     def stochastic(self) -> bool:

@@ -23,6 +23,25 @@ TimeLimit = Literal["terminal", "bootstrap"]
 Loss = Callable[[Any, Any, Int[Array, ""]], Float[Array, ""]]
 
 
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """When an agent learns and explores, where the plan of a training names nothing else.
+
+    Args:
+        learn_every: steps between two updates, or ``"triangular"``.
+        warmup: steps before the first update; enough for one when None.
+        epsilon_start: exploration before and during the warm-up.
+        epsilon_end: exploration after its decline.
+        epsilon_fraction: share of the steps after the warm-up over which epsilon declines.
+    """
+
+    learn_every: int | str = 100
+    warmup: int | None = None
+    epsilon_start: float = 1.0
+    epsilon_end: float = 0.05
+    epsilon_fraction: float = 0.25
+
+
 class ReplayAgent(BaseAgent):
     """The hyperparameters of learning from a replay; the numbers are pytree leaves and can be vmapped over.
 
@@ -34,6 +53,7 @@ class ReplayAgent(BaseAgent):
         batch: size of the minibatches of the one epoch over them; the last may be short.
         capacity: transitions kept.
         target_every: updates between two updates of the target networks.
+        pace: when it learns and explores, where the plan of a training names nothing else.
         time_limit: a time limit ends the return (``"terminal"``) or is bootstrapped through (``"bootstrap"``).
     """
 
@@ -45,11 +65,17 @@ class ReplayAgent(BaseAgent):
     capacity: int = eqx.field(static=True, kw_only=True, default=100_000)
     target_every: int = eqx.field(static=True, kw_only=True, default=10)
     time_limit: TimeLimit = eqx.field(static=True, kw_only=True, default="terminal")
+    pace: Pace = eqx.field(static=True, kw_only=True, default=Pace())
 
     @property
     def warmup(self) -> int:
-        """Enough transitions for an update."""
-        return self.samples
+        """Enough transitions for an update, or what the pace says."""
+        return self.samples if self.pace.warmup is None else self.pace.warmup
+
+    @property
+    def plan_defaults(self) -> dict[str, Any]:
+        """The pace."""
+        return dataclasses.asdict(self.pace) | {"warmup": self.warmup}
 
     def policy(self, state: Any) -> Any:
         """The online networks."""
@@ -172,8 +198,8 @@ class SoleAgent(ReplayAgent):
     def learn(self, state: Any, update: Array, key: jax.Array) -> tuple[Any, Metrics]:
         """One epoch of minibatches over fresh draws; every `target_every`-th update copies the target network."""
         sample_key, target_key, loss_key = jax.random.split(key, 3)
-        drawn, _ = state.replay.sample(sample_key, self.samples)
-        transitions: Transition = jax.tree.map(lambda leaf: leaf[0], drawn)
+        drawn = state.replay.sample(sample_key, self.samples)
+        transitions: Transition = jax.tree.map(lambda leaf: leaf[0], drawn.transitions)
         batch = Sample(transitions.obs, transitions.action, self._targets(state, transitions, target_key))
 
         def loss(parameters: Any, part: Sample, number: Array) -> Array:

@@ -87,6 +87,9 @@ def full_options(agent: str, typed: Mapping[str, Any], with_plan: bool = True) -
     options = {**AGENTS.get(agent, {}), **(PLAN if with_plan else {}), **typed}
     if "preset" in options:
         options |= {"preset": "paper", "reading": options["preset"]}
+    if "network" in options:
+        options["encoder"] = {"separate": "separate", "shared": "mlp"}[options.pop("network")]
+        options["draws"] = "own"
     return options
 
 
