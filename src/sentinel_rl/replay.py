@@ -28,12 +28,12 @@ class Draw(NamedTuple):
     Args:
         transitions: ``[size]`` when the members share them, ``[K, size]`` when each has its own.
         weights: how much they count for every member, ``[K, size]``.
-        index: the numbers of the transitions, as they were counted when they were added.
+        number: of every transition, as they were counted when they were added.
     """
 
     transitions: Transition
     weights: Float[Array, "K size"]
-    index: Int[Array, "..."]
+    number: Int[Array, "..."]
 
 
 class Replay(eqx.Module):

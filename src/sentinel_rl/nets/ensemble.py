@@ -58,7 +58,7 @@ class EncodedNetworks(eqx.Module):
         return self.parameters_of_encoder, self.weight, self.bias
 
     def _member(self, parameters: Any, weight: Array, bias: Array, obs: Array) -> Float[Array, "A n"]:
-        outputs = self.encoder(parameters, obs) @ weight + bias
+        outputs: Array = self.encoder(parameters, obs) @ weight + bias
         return outputs.reshape(self.num_actions, -1)
 
 
