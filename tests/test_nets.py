@@ -110,7 +110,7 @@ def test_orthogonal_weights_are_drawn_on_several_devices_at_once():
     """LAPACK's QR never came back there; a child can be stopped."""
     program = """
 import jax
-from sentinel_rl.agents.catalog import make_agent
+from sentinel_rl.agents.registry import make_agent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.training.schedule import Plan
 from sentinel_rl.training.loop import Training

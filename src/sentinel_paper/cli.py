@@ -108,7 +108,7 @@ def report(
 
 def _use_all_cores() -> None:
     """Before the first experiment uses JAX, so that the others have all cores."""
-    from sentinel_rl.training.population import use_all_cores
+    from sentinel_rl.training import use_all_cores
 
     use_all_cores()
 
@@ -142,13 +142,13 @@ def _simple(experiment: Experiment, recipe: Recipe, settings: Any, how: dict[str
 
 
 def _grid(experiment: Experiment, recipe: Recipe, settings: Any, how: dict[str, Any]) -> Any:
-    from sentinel_paper.trained import Means, Unfinished
+    from sentinel_paper.trained import Execution, Unfinished
     from sentinel_rl.study import parse_shard
 
     shard = None if how["shard"] is None else parse_shard(how["shard"])
     try:
         with _grid_bar(experiment.name) as report:
-            return recipe.run(settings, report, Means(**how | {"shard": shard}))
+            return recipe.run(settings, report, Execution(**how | {"shard": shard}))
     except Unfinished as reason:
         note(f"{experiment.name}: {reason}")
         return None

@@ -10,7 +10,7 @@ from sentinel_paper.highway_agents import ADDITIVE, AGENTS, COMPOSITE, RIVALS, e
 from sentinel_paper.metrics import CRASHES, TRAINING_TAIL, TRAINING_VALUE, overview, runs, summaries
 from sentinel_paper.output import Row, Section, csv_text
 from sentinel_paper.settings import HIGHWAY
-from sentinel_paper.trained import GridReport, Means, Settings
+from sentinel_paper.trained import Execution, GridReport, Settings
 from sentinel_paper.trained_page import publish_grid
 from sentinel_rl import plotting
 from sentinel_rl.storage.atomic import write_file
@@ -43,16 +43,16 @@ class Records:
         return self.short.settings
 
 
-def run(settings: Settings, report: GridReport, means: Means) -> Records:
+def run(settings: Settings, report: GridReport, execution: Execution) -> Records:
     """Train all agents for the steps of the table, whose cells these are, and fewer runs for ten times as many.
 
     Quickly, both horizons are the same: another one would be compiled anew.
     """
-    short = trained.run(HIGHWAY, AGENTS, settings, report, means, evaluations(settings))
+    short = trained.run(HIGHWAY, AGENTS, settings, report, execution, evaluations(settings))
     long = dataclasses.replace(
         settings, runs=min(settings.runs, LONG_RUNS), steps=settings.steps * (1 if settings.quick else LONGER)
     )
-    return Records(short, trained.run(HIGHWAY, AGENTS, long, report, means))
+    return Records(short, trained.run(HIGHWAY, AGENTS, long, report, execution))
 
 
 def findings(records: Records) -> list[Finding]:

@@ -8,7 +8,7 @@ from sentinel_paper.curves import draw_bands
 from sentinel_paper.metrics import FALLS, TAIL, VALUE, comparisons, summaries
 from sentinel_paper.output import Section
 from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
-from sentinel_paper.trained import Contender, GridReport, Means, Records, Settings
+from sentinel_paper.trained import Contender, Execution, GridReport, Records, Settings
 from sentinel_paper.trained_page import draw_dots, publish_grid
 from sentinel_rl import plotting
 
@@ -37,9 +37,9 @@ PAPER = by_name(
 )
 
 
-def run(settings: Settings, report: GridReport, means: Means) -> Records:
+def run(settings: Settings, report: GridReport, execution: Execution) -> Records:
     """Train SENTINEL-4 with every pair of measures."""
-    return trained.run(CARTPOLE, CONTENDERS, settings, report, means)
+    return trained.run(CARTPOLE, CONTENDERS, settings, report, execution)
 
 
 def findings(records: Records) -> list[Finding]:

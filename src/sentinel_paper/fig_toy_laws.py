@@ -89,7 +89,7 @@ def run(settings: Settings, report: Callable[[int, int], None]) -> Records:
 @jax.jit
 def laws(agent: Any, state: Any) -> tuple[jax.Array, jax.Array]:
     """The laws of the members in ``s0``, ``[K, A, n]``, and of their belief, ``[A, n]``."""
-    belief = agent.belief(state.online, jnp.array([1.0, 0.0, 0.0]))
+    belief = agent.belief(state, jnp.array([1.0, 0.0, 0.0]))
     return belief.members.probs, belief.mixture().probs
 
 

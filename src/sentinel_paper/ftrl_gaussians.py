@@ -246,8 +246,8 @@ def _words(records: Records) -> str:
 
 
 def _draw_members(records: Records, axes: Axes) -> None:
-    looks = itertools.cycle(zip((plotting.GREEN, plotting.ORANGE, plotting.PURPLE), ("-", "--", "-."), strict=True))
-    for member, (density, (colour, style)) in enumerate(zip(records.densities, looks, strict=False), start=1):
+    styles = itertools.cycle(zip((plotting.GREEN, plotting.ORANGE, plotting.PURPLE), ("-", "--", "-."), strict=True))
+    for member, (density, (colour, style)) in enumerate(zip(records.densities, styles, strict=False), start=1):
         axes.plot(records.points, density, style, color=colour, label=f"estimator {member}")
     axes.legend(loc="upper right")
     _density(axes, "estimators")

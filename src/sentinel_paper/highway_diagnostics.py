@@ -1,4 +1,4 @@
-"""What one needs to believe the highway's table, per agent."""
+"""Diagnostics beside the highway's table, per agent."""
 
 import functools
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from sentinel_rl.study import Record, Summary
 
 
 def _measured() -> tuple[Metric, ...]:
-    """What is told of every run; NaN for agents that have no such thing."""
+    """What is measured in every run; NaN for agents that have no such thing."""
     penalties = [
         Metric(
             f"{kind}_penalty_{end}", f"{kind} penalty, {end}", "low", functools.partial(of, name=f"metric/{kind}"), 3
@@ -43,7 +43,7 @@ DIAGNOSTICS = _measured()
 
 
 def diagnostics(records: Records) -> list[Row]:
-    """What one needs to believe the table, per agent: means over the runs with their 95 % intervals."""
+    """A table of diagnostics, per agent: means over the runs with their 95 % intervals."""
     told = {metric.title: summaries(records, metric) for metric in DIAGNOSTICS}
     return [
         {"agent": agent.label} | {title: _told(found[agent.label]) for title, found in told.items()} for agent in AGENTS

@@ -1,4 +1,4 @@
-"""What is measured of a trained agent, one number per run, and how it is told in tables."""
+"""What is measured of a trained agent, one number per run, and how tables show it."""
 
 import dataclasses
 import functools
@@ -158,19 +158,19 @@ def _known(value: float) -> float | str:
 
 def last_means(record: Record, name: str, share: float = 0.1) -> np.ndarray:
     """The mean of a curve over its last tenth for every run, NaN where there is none."""
-    return _stretch(record, name, slice(-max(1, round(share * _points(record))), None))
+    return _mean_over(record, name, slice(-max(1, round(share * _points(record))), None))
 
 
 def first_means(record: Record, name: str, share: float = 0.1) -> np.ndarray:
     """The mean of a curve over the first tenth in which it is known for every run, NaN where there is none."""
-    return _stretch(record, name, slice(0, max(1, round(share * _points(record)))))
+    return _mean_over(record, name, slice(0, max(1, round(share * _points(record)))))
 
 
 def _points(record: Record) -> int:
     return len(record.arrays["steps"])
 
 
-def _stretch(record: Record, name: str, part: slice) -> np.ndarray:
+def _mean_over(record: Record, name: str, part: slice) -> np.ndarray:
     curve = record.arrays.get(name)
     if curve is None:
         return np.full(len(record.cell.seeds), math.nan)

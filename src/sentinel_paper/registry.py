@@ -25,8 +25,8 @@ class Recipe(Protocol):
     SETTINGS: Any
     PAPER: Mapping[str, Claim]
 
-    def run(self, settings: Any, report: Callable[..., None], *means: Any) -> Any:
-        """Compute the records; a grid reports its `GridProgress` and is given its `trained.Means`."""
+    def run(self, settings: Any, report: Callable[..., None], *execution: Any) -> Any:
+        """Compute the records; a grid reports its `GridProgress` and is given its `trained.Execution`."""
 
     def findings(self, records: Any) -> list[Finding]:
         """Judge the claims."""

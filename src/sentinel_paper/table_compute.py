@@ -8,7 +8,7 @@ from sentinel_paper.claims import Claim, Finding, Verdict, by_name
 from sentinel_paper.highway_agents import AGENTS, COMPOSITE
 from sentinel_paper.output import Page, Row, publish
 from sentinel_paper.settings import HIGHWAY
-from sentinel_paper.trained import GridReport, Means, Settings
+from sentinel_paper.trained import Execution, GridReport, Settings
 from sentinel_paper.trained_page import MEASURED_ONCE, about, seconds
 from sentinel_rl import plotting
 
@@ -42,10 +42,10 @@ class Records:
         return self.many.settings
 
 
-def run(settings: Settings, report: GridReport, means: Means) -> Records:
+def run(settings: Settings, report: GridReport, execution: Execution) -> Records:
     """Train the agents: all runs at once, and one alone."""
-    many = trained.run(HIGHWAY, CONTENDERS, settings, report, means, apart=True)
-    single = trained.run(HIGHWAY, CONTENDERS, settings, report, means, seeds=settings.seeds[:1], apart=True)
+    many = trained.run(HIGHWAY, CONTENDERS, settings, report, execution, apart=True)
+    single = trained.run(HIGHWAY, CONTENDERS, settings, report, execution, seeds=settings.seeds[:1], apart=True)
     return Records(many, single)
 
 

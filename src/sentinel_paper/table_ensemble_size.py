@@ -10,7 +10,7 @@ from sentinel_paper.curves import draw_bands
 from sentinel_paper.metrics import FALLS, TAIL, TRAINING_VALUE, VALUE, comparisons, summaries
 from sentinel_paper.output import Row, Section
 from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
-from sentinel_paper.trained import Contender, GridReport, Means, Records, Settings
+from sentinel_paper.trained import Contender, Execution, GridReport, Records, Settings
 from sentinel_paper.trained_page import MEASURED_ONCE, draw_dots, publish_grid, seconds
 from sentinel_rl import plotting
 
@@ -48,9 +48,9 @@ PAPER = by_name(
 )
 
 
-def run(settings: Settings, report: GridReport, means: Means) -> Records:
+def run(settings: Settings, report: GridReport, execution: Execution) -> Records:
     """Train all sizes."""
-    return trained.run(CARTPOLE, CONTENDERS, settings, report, means, apart=True)
+    return trained.run(CARTPOLE, CONTENDERS, settings, report, execution, apart=True)
 
 
 def findings(records: Records) -> list[Finding]:

@@ -21,7 +21,7 @@ from sentinel_paper.metrics import (
 )
 from sentinel_paper.output import Section
 from sentinel_paper.settings import HIGHWAY, Options
-from sentinel_paper.trained import GridReport, Means, Records, Settings
+from sentinel_paper.trained import Execution, GridReport, Records, Settings
 from sentinel_paper.trained_page import draw_dots, publish_grid
 from sentinel_rl import plotting
 
@@ -61,9 +61,9 @@ PAPER = by_name(
 PUBLISHED = tuple(label for label in RIVALS if not label.startswith("SENTINEL"))
 
 
-def run(settings: Settings, report: GridReport, means: Means) -> Records:
+def run(settings: Settings, report: GridReport, execution: Execution) -> Records:
     """Train all agents, and evaluate their frozen policies here and in other traffic."""
-    return trained.run(HIGHWAY, CONTENDERS, settings, report, means, evaluations(settings))
+    return trained.run(HIGHWAY, CONTENDERS, settings, report, execution, evaluations(settings))
 
 
 def findings(records: Records) -> list[Finding]:

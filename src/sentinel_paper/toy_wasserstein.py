@@ -6,8 +6,8 @@ the mixture of its belief; VDQN's is the law of draws ``Q_theta(s0, a) + noise x
     Z(s0, a0) = .5 N(1, .1^2) + .5 N(.95, .1^2),    Z(s0, a1) = N(.95, .1^2),
 
 0.025 apart in Wasserstein-1 distance. A categorical law on a grid of step dz cannot come nearer than about dz / 4 to a
-smooth one: the grid is chosen so that this floor is a tenth of what is to be told apart. VDQN's noise equals the true
-standard deviation by coincidence in the paper; here it is varied.
+smooth one: the grid is chosen so that this floor is a tenth of the distance between the two laws. VDQN's noise equals
+the true standard deviation by coincidence in the paper; here it is varied.
 """
 
 import csv
@@ -24,8 +24,8 @@ from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.vdqn import VDQNAgent
 from sentinel_rl.envs import Toy
 from sentinel_rl.returns import CategoricalReturn
+from sentinel_rl.training import Every, Plan
 from sentinel_rl.training.loop import Training
-from sentinel_rl.training.schedule import Every, Plan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,8 +128,8 @@ def _law(agent: SentinelAgent | VDQNAgent, state: Any) -> CategoricalReturn:
     """The law of every action in ``s0`` as the agent sees it: atoms and probabilities ``[A, n]``."""
     obs = jnp.array([1.0, 0.0, 0.0])
     if isinstance(agent, VDQNAgent):
-        return CategoricalReturn.from_samples(agent.returns(state.online, obs, jax.random.key(0)).T)
-    law = agent.belief(state.online, obs).mixture()
+        return CategoricalReturn.from_samples(agent.returns(agent.policy(state), obs, jax.random.key(0)).T)
+    law = agent.belief(state, obs).mixture()
     return CategoricalReturn(jnp.broadcast_to(law.atoms, law.probs.shape), law.probs)
 
 

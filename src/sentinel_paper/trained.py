@@ -73,7 +73,7 @@ class Contender:
 
 
 @dataclasses.dataclass(frozen=True)
-class Means:
+class Execution:
     """Where and how cells are computed: the folder of the records, and the engine of the grid."""
 
     store: Path
@@ -141,7 +141,7 @@ def run(
     contenders: Sequence[Contender],
     settings: Settings,
     report: GridReport,
-    means: Means,
+    execution: Execution,
     evaluations: Sequence[Evaluation] = (),
     seeds: Sequence[int] | None = None,
     apart: bool = False,
@@ -152,8 +152,8 @@ def run(
         task: environment and constants.
         contenders: one cell each.
         settings: sizes and preset.
-        report: is told the progress.
-        means: engine and store.
+        report: is called with the progress.
+        execution: engine and store.
         evaluations: of the frozen policies, besides that in the task itself.
         seeds: those of the settings if None.
         apart: train every contender by itself, to measure its seconds.
@@ -162,8 +162,8 @@ def run(
         Unfinished: when another shard still has cells to compute.
     """
     wanted = [cell(task, contender, settings, evaluations, seeds) for contender in contenders]
-    store = Store(means.store)
-    run_grid(wanted, store, means.engine, means.address, means.shard, report, apart)
+    store = Store(execution.store)
+    run_grid(wanted, store, execution.engine, execution.address, execution.shard, report, apart)
     found = {one.label: store.get(one) for one in wanted}
     done = {label: record for label, record in found.items() if record is not None}
     if len(done) < len(found):

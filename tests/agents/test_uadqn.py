@@ -153,6 +153,6 @@ def test_drawn_values_have_the_stated_law(state: UADQNState):
     sd = 0.5 * np.sqrt(told.epistemic_variance)
     np.testing.assert_allclose(np.mean(draws, axis=0), averse, atol=5 * np.max(sd) / 4_000**0.5)
     np.testing.assert_allclose(np.std(draws, axis=0), sd, rtol=0.06)
-    np.testing.assert_allclose(agent.values(state, OBS, jax.random.key(0)), averse, rtol=1e-5)
+    np.testing.assert_allclose(agent.values(state, OBS), averse, rtol=1e-5)
     neutral = small(evaluation="neutral", aversion=2.0)
-    np.testing.assert_allclose(neutral.values(state, OBS, jax.random.key(0)), told.mean, rtol=1e-5)
+    np.testing.assert_allclose(neutral.values(state, OBS), told.mean, rtol=1e-5)

@@ -7,7 +7,7 @@ import numpy as np
 from sentinel_paper import fig_toy_laws, fig_toy_wasserstein
 from sentinel_paper.registry import find
 from sentinel_paper.toy_wasserstein import Distance
-from sentinel_paper.trained import Means
+from sentinel_paper.trained import Execution
 from sentinel_rl.study import Record
 
 ABOUT = {
@@ -46,7 +46,9 @@ def fake(cell):
     for evaluation in cell.evaluations:
         stem = f"eval/{evaluation.name}"
         arrays |= {
+            f"{stem}/reward": rng.normal(40 - ends / 100, 2, (runs, evaluation.episodes)),
             f"{stem}/discounted": rng.normal(30 - ends / 100, 2, (runs, evaluation.episodes)),
+            f"{stem}/length": rng.integers(1, 40, (runs, evaluation.episodes)),
             f"{stem}/terminated": rng.random((runs, evaluation.episodes)) < 0.1,
             f"{stem}/lane": rng.dirichlet(np.ones(5), runs),
             f"{stem}/speed": rng.dirichlet(np.ones(10), runs),
@@ -72,7 +74,7 @@ def small(recipe, **changes):
 def grid_records(name, folder, **changes):
     """The records of an experiment, all fake; `run_grid` is replaced already."""
     recipe = find(name).load()
-    return recipe.run(small(recipe, **changes), None, Means(folder))
+    return recipe.run(small(recipe, **changes), None, Execution(folder))
 
 
 def toy_wasserstein_records():

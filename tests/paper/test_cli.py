@@ -51,7 +51,7 @@ class Stub:
 
     SETTINGS = Settings()
 
-    def run(self, settings, report, *means):
+    def run(self, settings, report, *execution):
         return settings
 
     def findings(self, records):

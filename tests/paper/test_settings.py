@@ -4,12 +4,12 @@ import re
 from pathlib import Path
 
 import pytest
-from sentinel_rl.agents.catalog import AGENTS, make_agent
 
 from sentinel_paper.settings import CARTPOLE, HIGHWAY, PRESETS, READING_OPTION, options_for
-from sentinel_rl.envs.registry import make_env
+from sentinel_rl.agents import agent_names, make_agent
+from sentinel_rl.envs import make_env
 from sentinel_rl.errors import UsageError
-from sentinel_rl.training.schedule import COURSE_OPTIONS, make_plan
+from sentinel_rl.training.schedule import PLAN_OPTIONS, make_plan
 
 TEXT = (Path(__file__).parents[1] / "reference" / "hyperparameters.tex").read_text()
 TASKS = {"cartpole": CARTPOLE, "highway": HIGHWAY}
@@ -74,16 +74,16 @@ def test_risk_parameters_of_the_baselines():
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", agent_names())
 def test_every_agent_can_be_made_from_every_preset(agent, preset):
     for task in TASKS.values():
         options = options_for(task, agent, preset)
         made = make_agent(
             agent,
             make_env(task.env).spec,
-            **{name: value for name, value in options.items() if name not in COURSE_OPTIONS},
+            **{name: value for name, value in options.items() if name not in PLAN_OPTIONS},
         )
-        assert make_plan(task.steps, made.samples, options).epsilon_end == task.shared["epsilon_end"]
+        assert make_plan(task.steps, made.warmup, options).epsilon_end == task.shared["epsilon_end"]
 
 
 def test_presets_differ_where_the_paper_is_open():

@@ -2,10 +2,12 @@
 
 import dataclasses
 
+import jax
 import numpy as np
 import pytest
 
-from sentinel_paper.toy_wasserstein import SETTINGS, Distance, Settings, run
+from sentinel_paper.fig_toy_laws import laws
+from sentinel_paper.toy_wasserstein import SETTINGS, Distance, Settings, make_neutral, run
 from sentinel_rl.envs.toy import Toy
 from sentinel_rl.returns import GaussianMixture
 
@@ -51,3 +53,14 @@ def test_the_floor_of_the_grid_is_far_below_what_is_told_apart():
     assert SETTINGS.floor == pytest.approx(0.0025)
     assert SETTINGS.floor * 10 <= float(Toy().distance(0, Toy().law(1))) * 1.001
     assert dataclasses.replace(SETTINGS, atoms=51).floor > SETTINGS.floor
+
+
+def test_the_laws_of_the_members_and_of_their_mixture():
+    """The probabilities of the mixture lie between those of the members."""
+    agent = make_neutral(TINY)
+    members, mixture = map(np.asarray, laws(agent, agent.init(Toy().spec, jax.random.key(0))))
+    assert members.shape == (4, 2, TINY.atoms)
+    assert mixture.shape == (2, TINY.atoms)
+    np.testing.assert_allclose(members.sum(axis=-1), 1, rtol=1e-5)
+    assert np.all(mixture >= members.min(axis=0) - 1e-6)
+    assert np.all(mixture <= members.max(axis=0) + 1e-6)

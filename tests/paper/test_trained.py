@@ -23,7 +23,7 @@ from sentinel_paper.claims import Verdict
 from sentinel_paper.cli import reproduce
 from sentinel_paper.metrics import against
 from sentinel_paper.settings import CARTPOLE, HIGHWAY
-from sentinel_paper.trained import FIRST_SEED, Contender, Means, Settings
+from sentinel_paper.trained import FIRST_SEED, Contender, Execution, Settings
 from sentinel_rl.envs.registry import make_env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.study import Store, compare, summarise
@@ -67,11 +67,11 @@ def test_presets_and_sizes_are_different_cells():
 def test_experiments_share_cells(fake_training, tmp_path):
     """The crash figure needs no training beside that of the table, but for the long one; seconds are measured apart."""
     settings = fakes.small(table_highway)
-    table_highway.run(settings, None, Means(tmp_path))
+    table_highway.run(settings, None, Execution(tmp_path))
     assert len(Store(tmp_path).records()) == 10
-    fig_highway_crashes.run(settings, None, Means(tmp_path))
+    fig_highway_crashes.run(settings, None, Execution(tmp_path))
     assert len(Store(tmp_path).records()) == 10 + 7
-    table_compute.run(settings, None, Means(tmp_path))
+    table_compute.run(settings, None, Execution(tmp_path))
     assert len(Store(tmp_path).records()) == 10 + 7 + 2 * 4
 
 
@@ -110,11 +110,11 @@ def test_a_tiny_grid_is_trained_and_kept(tmp_path):
     settings = dataclasses.replace(Settings().made_quick(), steps=60, episodes=3, points=4)
     told = []
     contenders = [Contender("random", "random")]
-    found = trained.run(CARTPOLE, contenders, settings, told.append, Means(tmp_path))
+    found = trained.run(CARTPOLE, contenders, settings, told.append, Execution(tmp_path))
     assert found.found["random"].arrays["eval/frozen/discounted"].shape == (2, 3)
     assert np.all(found.found["random"].arrays["terminations"] > 0)
     heard = len(told)
-    again = trained.run(CARTPOLE, contenders, settings, told.append, Means(tmp_path))
+    again = trained.run(CARTPOLE, contenders, settings, told.append, Execution(tmp_path))
     assert heard > 0
     assert len(told) == heard
     assert again.found["random"].about == found.found["random"].about

@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sentinel_rl.agents.agent import Accountable
-from sentinel_rl.agents.catalog import make_agent
+from sentinel_rl.agents.agent import Agent
+from sentinel_rl.agents.registry import make_agent
 from sentinel_rl.training.schedule import Every, Plan
 from sentinel_rl.training.segments import segments
 from tests.probes import environments as worlds
@@ -37,10 +37,10 @@ PROBES: dict[str, tuple[worlds.Probe, dict[int, list[float]]]] = {
 }
 
 
-def means(agent: Accountable, state: Any, obs: jax.Array) -> jax.Array:
+def means(agent: Agent, state: Any, obs: jax.Array) -> jax.Array:
     """What is expected of every action ``[members, A]``; the members of an ensemble are asked one by one."""
     if hasattr(agent, "belief"):
-        found: jax.Array = agent.belief(state.online, obs).members.mean()
+        found: jax.Array = agent.belief(state, obs).members.mean()
         return found
     return agent.account(state, obs).parts["mean"][None]
 

@@ -1,64 +1,71 @@
+"""A cell from its first step to its record: against the steps of its runs, and against episodes played one by one."""
+
 import dataclasses
+import functools
 
 import jax
 import numpy as np
 import pytest
 
-from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.envs.handle import resolve_env
 from sentinel_rl.errors import NumericalError, SentinelWarning, Stopped
 from sentinel_rl.study import Cell, Evaluation, run_cell
 from sentinel_rl.study.provenance import revision
-from sentinel_rl.training.evaluation import evaluate
-from sentinel_rl.training.loop import Training, train
+from sentinel_rl.training.evaluation import evaluate_run
+from sentinel_rl.training.loop import Training
+from sentinel_rl.training.population import Fleet
+from sentinel_rl.training.segments import chunked
 from sentinel_rl.training.signals import Stopper
 from tests.study.grids import CELL, computed, same_arrays, with_options
 
 
+@functools.cache
 def trained():
-    """The same cell by the runners alone."""
+    """The same runs by the compiled loop alone: their final states, and the trace of all steps ``[runs, steps]``."""
     env = CELL.make_env()
-    agent = CELL.make_agent(env)
-    training = Training([agent] * 2, env, CELL.make_plan(agent), CELL.seeds)
-    train(training)
-    return agent, env, training
+    plan = CELL.make_plan(CELL.make_agent(env))
+    fleet = Fleet(env, plan, jax.local_devices()[:1])
+    states, traces = [], []
+    for seed in CELL.seeds:
+        ((parts, rows),) = chunked(plan, 0, 2_000)
+        ((group, trace, _),) = fleet.advance(fleet.start([CELL.make_agent(env)], [seed]), parts, rows)
+        states.append(jax.tree.map(lambda leaf: leaf[0], group.runs.agent))
+        traces.append([np.asarray(field)[0, : plan.steps] for field in trace])
+    return states, [np.stack(field) for field in zip(*traces, strict=True)]
 
 
 def test_a_record_tells_what_happened_in_training():
-    record, (agent, _, training) = computed(), trained()
-    for run, log in enumerate(training.logs):
-        assert record.arrays["episodes"][run] == len(log.episodes) > 0
-        assert record.arrays["terminations"][run] == log.terminations
-        assert record.arrays["terminations_curve"][run, -1] == log.terminations
-        assert record.arrays["train_return_mean"][run] == pytest.approx(np.mean([e.reward for e in log.episodes]))
+    record, (_, (reward, terminated, truncated, _)) = computed(), trained()
+    for run in range(2):
+        ends = np.flatnonzero(terminated[run] | truncated[run]) + 1
+        lengths = np.diff(ends, prepend=0)
+        assert record.arrays["episodes"][run] == len(ends) > 0
+        assert record.arrays["terminations"][run] == terminated[run].sum()
+        fallen = np.cumsum(terminated[run])
+        np.testing.assert_array_equal(record.arrays["terminations_curve"][run], fallen[[19, 39, 59, 79, 99, 119]])
+        assert reward[run].min() == reward[run].max() == 1
+        assert record.arrays["train_return_mean"][run] == pytest.approx(np.mean(lengths))
         # Every step pays 1: the discounted return of n steps is known.
-        sums = [(1 - 0.99**e.length) / (1 - 0.99) for e in log.episodes]
-        assert record.arrays["train_discounted_mean"][run] == pytest.approx(np.mean(sums))
+        assert record.arrays["train_discounted_mean"][run] == pytest.approx(np.mean((1 - 0.99**lengths) / 0.01))
     assert list(record.arrays["steps"]) == [20, 40, 60, 80, 100, 120]
     loss = record.arrays["metric/loss"]
     assert np.isnan(loss[:, 0]).all()  # the warm-up
     assert np.isfinite(loss[:, 1:]).all()
-    assert isinstance(agent, SentinelAgent)
 
 
 def test_a_record_tells_what_the_frozen_policies_do():
-    record, (agent, env, training) = computed(), trained()
-    for run, (seed, state) in enumerate(zip(CELL.seeds, training.agent_states(), strict=True)):
-        key = jax.random.fold_in(jax.random.key(9), seed)
-        alone = evaluate_with_key(agent, state, env, 3, key)
+    record, (states, _) = computed(), trained()
+    env = CELL.make_env()
+    for run, (seed, state) in enumerate(zip(CELL.seeds, states, strict=True)):
+        alone = evaluate_run(CELL.make_agent(env), state, resolve_env(env), 3, 9, seed, env.spec.gamma)
         for name in ("reward", "discounted", "length", "terminated"):
             told = record.arrays[f"eval/frozen/{name}"][run]
             np.testing.assert_allclose(told, getattr(alone, name), rtol=1e-5, err_msg=name)
-    shares = record.arrays["eval/frozen/actions"]
-    np.testing.assert_allclose(shares.sum(axis=1), 1.0)
+    np.testing.assert_allclose(record.arrays["eval/frozen/actions"].sum(axis=1), 1.0)
     for name in ("additive", "neutral"):
-        assert ((record.arrays[f"choices/{name}"] >= 0) & (record.arrays[f"choices/{name}"] <= 1)).all()
-
-
-def evaluate_with_key(agent, state, env, episodes, key):
-    """`evaluate`, with a key instead of its seed."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(jax.random, "key", lambda seed: key)
-        return evaluate(agent, state, env, episodes)
+        choices = record.arrays[f"choices/{name}"]
+        np.testing.assert_array_equal(choices, record.arrays[f"eval/frozen/differs_{name}"])
+        assert ((choices >= 0) & (choices <= 1)).all()
 
 
 def test_a_cell_is_a_function_of_its_values():
@@ -71,6 +78,7 @@ def test_a_run_does_not_depend_on_its_neighbours():
     for name, values in alone.arrays.items():
         if name != "steps":
             np.testing.assert_array_equal(values[0], computed().arrays[name][1], err_msg=name)
+    assert not np.array_equal(*computed().arrays["metric/loss"][:, 1:]), "the runs of a cell are not one and the same"
 
 
 def test_a_record_says_where_it_comes_from():
@@ -94,6 +102,7 @@ def test_baselines_tell_what_they_know():
     assert not any(name.startswith(("metric/", "choices/")) for name in told)
     assert told["eval/frozen/reward"].shape == (2, 2)
     assert (told["episodes"] > 0).all()
+    assert (told["eval/frozen/actions"] > 0).all(), "a random policy takes every action"
 
 
 def test_a_stop_is_honoured_between_chunks():
@@ -103,7 +112,7 @@ def test_a_stop_is_honoured_between_chunks():
         seen.append(t)
         stopper.requested = True
 
-    with pytest.raises(Stopped, match="begun anew"):
+    with pytest.raises(Stopped, match="after 20 of 120 steps"):
         run_cell(CELL, report, stopper)
     assert seen == [20]
 
@@ -118,7 +127,7 @@ def test_a_run_that_fails_alone_is_nan(monkeypatch):
     for name, values in record.arrays.items():
         if name != "steps":
             assert np.isnan(values[1]).all(), name
-            assert values[0].tobytes() == computed().arrays[name][0].tobytes()
+            np.testing.assert_array_equal(values[0], computed().arrays[name][0], err_msg=name)
 
 
 @pytest.mark.filterwarnings("ignore:.*this run has failed")
@@ -127,7 +136,8 @@ def test_a_cell_in_which_all_fail_is_an_error():
         run_cell(with_options(learning_rate=1e30))
 
 
-def test_no_update_is_worth_a_warning(monkeypatch):
-    monkeypatch.delattr("sentinel_rl.study.run.Training")  # far enough
-    with pytest.warns(SentinelWarning, match="0 updates"), pytest.raises(NameError):
-        run_cell(with_options(warmup=1_000))
+def test_no_update_is_worth_a_warning():
+    with pytest.warns(SentinelWarning, match="0 updates are made in 120 steps with a warm-up of 1000"):
+        record = run_cell(with_options(warmup=1_000))
+    assert np.isnan(record.arrays["metric/loss"]).all()
+    assert np.isfinite(computed().arrays["metric/loss"][:, 1:]).all()

@@ -4,7 +4,6 @@ import dataclasses
 import functools
 from typing import Any
 
-import equinox as eqx
 import gymnasium
 import jax
 import jax.numpy as jnp
@@ -13,6 +12,7 @@ import pytest
 from gymnasium import spaces
 from gymnasium.vector import AutoresetMode
 
+from sentinel_rl.agents.agent import BaseAgent
 from sentinel_rl.agents.vdqn import make_vdqn
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import NumericalError, UsageError
@@ -24,7 +24,7 @@ from sentinel_rl.training.segments import segments
 from tests.training.pole import AGENT, ENV, PLAN, advance, begin, bit_equal, compilations, run_alone, whole_run
 
 
-class Keeper(eqx.Module):
+class Keeper(BaseAgent):
     """An agent that keeps what it sees and always takes action 0."""
 
     def init(self, spec: EnvSpec, key: jax.Array) -> Replay:

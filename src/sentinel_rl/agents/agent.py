@@ -180,3 +180,8 @@ def epsilon_greedy(values: Float[Array, " A"], epsilon: Float[Array, ""], key: j
     best = jnp.argmax(jnp.where(values >= jnp.max(values), jnp.stack(ranks), -1.0))
     anything = jnp.minimum((choice * values.size).astype(jnp.int32), values.size - 1)
     return jnp.where(explore < epsilon, anything, best).astype(jnp.int32)
+
+
+def best_action(values: Float[Array, " A"]) -> Int[Array, ""]:
+    """Choose the best action, the first of equals: what a frozen policy does."""
+    return jnp.argmax(values).astype(jnp.int32)

@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int, Shaped
 
-from sentinel_rl.agents.agent import BaseAgent, Metrics, epsilon_greedy
+from sentinel_rl.agents.agent import BaseAgent, Metrics, best_action, epsilon_greedy
 from sentinel_rl.replay import Transition
 
 # Observations that a report of a learning agent averages over.
@@ -161,8 +161,8 @@ class SoleAgent(ReplayAgent):
     use_epsilon: bool = eqx.field(static=True, kw_only=True, default=False)
 
     @abc.abstractmethod
-    def values(self, state: Any, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
-        """What the frozen policy maximises."""
+    def values(self, state: Any, obs: Float[Array, " obs"]) -> Float[Array, " A"]:
+        """What the frozen policy maximises: a function of the state and the observation alone."""
 
     @abc.abstractmethod
     def drawn_values(self, state: Any, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
@@ -187,9 +187,8 @@ class SoleAgent(ReplayAgent):
         return epsilon_greedy(values, epsilon if self.use_epsilon else jnp.zeros(()), key)
 
     def greedy(self, state: Any, obs: Array, key: jax.Array) -> Int[Array, ""]:
-        """Take the action of the highest value; exact ties at random."""
-        value_key, key = jax.random.split(key)
-        return epsilon_greedy(self.values(state, obs, value_key), jnp.zeros(()), key)
+        """Take the action of the highest value, the first of equals."""
+        return best_action(self.values(state, obs))
 
     def observe(self, state: Any, t: Array, transition: Transition, key: jax.Array) -> Any:
         """Keep a transition."""

@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
-from sentinel_rl.agents.agent import Account, Diagnostics, Metrics, epsilon_greedy
+from sentinel_rl.agents.agent import Account, Diagnostics, Metrics, best_action, epsilon_greedy
 from sentinel_rl.agents.learning import ReplayAgent, chosen, chosen_for_loss, copied_if
 from sentinel_rl.agents.support import support_warning
 from sentinel_rl.belief import (
@@ -147,8 +147,8 @@ class SentinelAgent(ReplayAgent):
         return epsilon_greedy(self.values(state.online, obs), epsilon, key)
 
     def greedy(self, state: SentinelState, obs: Array, key: jax.Array) -> Int[Array, ""]:
-        """Take the action of the highest composite risk."""
-        return self.act(state, obs, jnp.zeros(()), key)
+        """Take the action of the highest composite risk, the first of equals."""
+        return best_action(self.values(state.online, obs))
 
     def observe(self, state: SentinelState, t: Array, transition: Transition, key: jax.Array) -> SentinelState:
         """Keep a transition, with the bootstrap weights that say which members may learn from it."""
@@ -157,7 +157,7 @@ class SentinelAgent(ReplayAgent):
 
     def assess(self, state: SentinelState, obs: Array) -> Assessment:
         """Decompose the composite risk of every action at one observation."""
-        return assess(self.belief(state, obs), self.epistemic, self.aleatory)
+        return assess(self.belief(state, obs), self.epistemic, self.aleatory, self.aggregate)
 
     def account(self, state: SentinelState, obs: Array) -> Account:
         """The composite risk of every action and its two penalties."""

@@ -72,7 +72,7 @@ class UADQNAgent(SoleAgent):
         """The mean and both uncertainties of every action at one observation."""
         return estimates(networks(obs), self.centring)
 
-    def values(self, state: UADQNState, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
+    def values(self, state: UADQNState, obs: Float[Array, " obs"]) -> Float[Array, " A"]:
         """``mu_a - lambda sd_a``, or ``mu_a`` where the frozen policy is neutral."""
         told = self.estimates(state.online, obs)
         return told.mean if self.evaluation == "neutral" else self._averse(told)
@@ -88,7 +88,7 @@ class UADQNAgent(SoleAgent):
         """The value of every action, and the agent's estimates of its mean and of both uncertainties."""
         told = self.estimates(state.online, obs)
         spread = {"epistemic_sd": jnp.sqrt(told.epistemic_variance), "aleatory_sd": told.aleatory_sd}
-        return Account(self.values(state, obs, jax.random.key(0)), {"mean": told.mean, **spread})
+        return Account(self.values(state, obs), {"mean": told.mean, **spread})
 
     def with_policy(self, policy: Networks) -> UADQNState:
         """A state without target network, optimiser, replay and anchors."""

@@ -61,14 +61,14 @@ class VDQNAgent(SoleAgent):
         replay = init_replay(self.capacity, spec.obs_size, 1)
         return VDQNState(online, online, self._adam.init(online), replay, episode_key)
 
-    def values(self, state: VDQNState, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
-        """The score of every action."""
-        return self.score(self.returns(state.online, obs, key))
+    def values(self, state: VDQNState, obs: Float[Array, " obs"]) -> Float[Array, " A"]:
+        """The score of every action, made of the same draws at every observation."""
+        return self.score(self.returns(state.online, obs, _common_key()))
 
     def drawn_values(self, state: VDQNState, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
         """The values under one network of the posterior (Thompson sampling), or the score."""
         if self.acting == "score":
-            return self.values(state, obs, key)
+            return self.score(self.returns(state.online, obs, key))
         posterior: Posterior = state.online
         if self.acting == "episode":
             return posterior.draw(state.episode)(obs)[0, :, 0]
@@ -90,7 +90,7 @@ class VDQNAgent(SoleAgent):
         aleatory = jnp.broadcast_to(jnp.asarray(self.noise, values.dtype), values.shape[1:])
         spread = {"epistemic_sd": jnp.std(values, axis=0), "aleatory_sd": aleatory}
         parts = {"mean": jnp.mean(values, axis=0), **spread}
-        return Account(self.values(state, obs, jax.random.key(0)), parts, values)
+        return Account(self.values(state, obs), parts, values)
 
     def with_policy(self, policy: Posterior) -> VDQNState:
         """A state without target posterior, optimiser and replay."""
@@ -112,7 +112,7 @@ class VDQNAgent(SoleAgent):
     def posterior_values(self, state: VDQNState, obs: Float[Array, " obs"]) -> Float[Array, "draws A"]:
         """The values of every action under the networks that an account is made of."""
         posterior: Posterior = state.online
-        numbers = standard_normals(jax.random.key(0), (self.draws, posterior.units + 1))
+        numbers = standard_normals(_common_key(), (self.draws, posterior.units + 1))
         return posterior.outputs(obs, numbers[:, :-1])
 
     def observe(self, state: VDQNState, t: Array, transition: Transition, key: jax.Array) -> VDQNState:
@@ -136,6 +136,11 @@ class VDQNAgent(SoleAgent):
 
     def _loss(self, parameters: Posterior, batch: Sample, state: VDQNState, key: jax.Array) -> Float[Array, ""]:
         return free_energy(parameters, batch, self.noise, key)
+
+
+def _common_key() -> jax.Array:
+    """The key of the draws that frozen policies and accounts are made of, common to all observations."""
+    return jax.random.key(0)
 
 
 def free_energy(posterior: Posterior, batch: Sample, noise: float | Array, key: jax.Array) -> Float[Array, ""]:

@@ -6,7 +6,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sentinel_rl.belief import Belief
-from sentinel_rl.risk.composite import across_members
+from sentinel_rl.risk.composite import Aggregate, across_members
 from sentinel_rl.risk.distortion import Expectation
 from sentinel_rl.risk.measure import RiskMeasure
 
@@ -65,13 +65,16 @@ class Assessment(eqx.Module):
         return "\n".join([head, *rows])
 
 
-def assess(belief: Belief, epistemic: RiskMeasure, aleatory: RiskMeasure) -> Assessment:
+def assess(
+    belief: Belief, epistemic: RiskMeasure, aleatory: RiskMeasure, aggregate: Aggregate = "belief"
+) -> Assessment:
     """Decompose the composite risk of a belief.
 
     Args:
         belief: K laws and their weights.
         epistemic: risk measure across the members.
         aleatory: risk measure of each member's law.
+        aggregate: what the weights do in the composite risk, see `Composite`.
 
     Returns:
         mean, additive, composite, total (the risk ``rho_A`` of the mixture), the two penalties, the paper's
@@ -92,7 +95,7 @@ def assess(belief: Belief, epistemic: RiskMeasure, aleatory: RiskMeasure) -> Ass
     return Assessment(
         mean=across_members(neutral, member_means, belief.weights),
         additive=across_members(neutral, member_risks, belief.weights),
-        composite=across_members(epistemic, member_risks, belief.weights),
+        composite=across_members(epistemic, member_risks, belief.weights, aggregate),
         total=aleatory(belief.mixture()),
         paper_E=across_members(epistemic, member_means, belief.weights),
         member_risks=jnp.asarray(member_risks),

@@ -36,7 +36,7 @@ class RunState(eqx.Module):
 class Population(eqx.Module):
     """Runs of one agent family: same shapes, different seeds and numbers, stacked on the leading axis."""
 
-    agents: Agent
+    agents: Any  # a stack of agents is itself no `Agent`
     runs: RunState
 
     @property
