@@ -56,14 +56,8 @@ class Agent(Protocol):
         """Improve; ``update`` is the number of this update, counted from 1."""
         ...
 
-    @property
-    def warmup(self) -> int:
-        """Steps before the first update, where the schedule names no other number."""
-        ...
-
-    @property
-    def plan_defaults(self) -> dict[str, Any]:
-        """Options of the plan, such as ``learn_every``, where a training names no others."""
+    def plan_defaults(self, steps: int) -> dict[str, Any]:
+        """Options of the plan of a training of so many steps, such as ``learn_every``, where it names no others."""
         ...
 
     @property
@@ -117,15 +111,9 @@ class BaseAgent(eqx.Module):
     def act(self, state: Any, obs: Float[Array, " obs"], epsilon: Float[Array, ""], key: jax.Array) -> Int[Array, ""]:
         """Choose an action; with probability epsilon at random."""
 
-    @property
-    def warmup(self) -> int:
+    def plan_defaults(self, steps: int) -> dict[str, Any]:
         """No warm-up."""
-        return 0
-
-    @property
-    def plan_defaults(self) -> dict[str, Any]:
-        """Only the warm-up."""
-        return {"warmup": self.warmup}
+        return {"warmup": 0}
 
     @property
     def stochastic(self) -> bool:

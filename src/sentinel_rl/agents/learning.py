@@ -17,6 +17,8 @@ from sentinel_rl.replay import Transition
 
 # Observations that a report of a learning agent averages over.
 REPORTED_OBSERVATIONS = 64
+# Steps of a warm-up that is a share of the steps, at most.
+LONGEST_WARMUP = 1_000
 
 TimeLimit = Literal["terminal", "bootstrap"]
 # Of the parameters, a minibatch, and the number of the minibatch in its epoch.
@@ -29,14 +31,15 @@ class Pace:
 
     Args:
         learn_every: steps between two updates, or ``"triangular"``.
-        warmup: steps before the first update; enough for one when None.
+        warmup_fraction: share of the steps before the first update, at most 1 000 of them; never less than enough for
+            one update.
         epsilon_start: exploration before and during the warm-up.
         epsilon_end: exploration after its decline.
         epsilon_fraction: share of the steps after the warm-up over which epsilon declines.
     """
 
     learn_every: int | str = 100
-    warmup: int | None = None
+    warmup_fraction: float = 0.0
     epsilon_start: float = 1.0
     epsilon_end: float = 0.05
     epsilon_fraction: float = 0.25
@@ -67,15 +70,11 @@ class ReplayAgent(BaseAgent):
     time_limit: TimeLimit = eqx.field(static=True, kw_only=True, default="terminal")
     pace: Pace = eqx.field(static=True, kw_only=True, default=Pace())
 
-    @property
-    def warmup(self) -> int:
-        """Enough transitions for an update, or what the pace says."""
-        return self.samples if self.pace.warmup is None else self.pace.warmup
-
-    @property
-    def plan_defaults(self) -> dict[str, Any]:
-        """The pace."""
-        return dataclasses.asdict(self.pace) | {"warmup": self.warmup}
+    def plan_defaults(self, steps: int) -> dict[str, Any]:
+        """The pace, for so many steps."""
+        pace = dataclasses.asdict(self.pace)
+        share = min(int(pace.pop("warmup_fraction") * steps), LONGEST_WARMUP)
+        return {**pace, "warmup": max(self.samples, share)}
 
     def policy(self, state: Any) -> Any:
         """The online networks."""
