@@ -131,7 +131,7 @@ PLAN_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilo
 
 
 def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any]) -> Plan:
-    """Make a plan from the options that belong to it; `defaults` are those of the agent, ``agent.plan_defaults(steps)``.
+    """Make a plan from the options that belong to it; `defaults` are those of ``agent.plan_defaults(steps)``.
 
     Example:
         >>> make_plan(1_000, {"warmup": 100}, {"learn_every": "triangular", "k": 4}).learn_times[:3]
