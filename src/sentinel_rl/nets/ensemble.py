@@ -67,7 +67,7 @@ def make_networks(
     members: int,
     spec: EnvSpec,
     outputs: int,
-    encoder: EncoderName | Encoder = "auto",
+    encoder: str | Encoder = "auto",
     hidden: tuple[int, ...] | None = None,
 ) -> Any:
     """Draw the networks of an ensemble.
