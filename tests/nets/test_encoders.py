@@ -106,7 +106,7 @@ def test_an_encoder_of_ones_own_is_used():
         ((ROWS, 2, "transformer"), r"unknown encoder 'transformer': choose one of auto, separate, mlp, set"),
         ((ROWS, 2, "set", (5,)), r"at least two hidden sizes"),
         ((FLAT, 2, Halves(broken=True)), r"Halves must return a vector of features for one observation, got \(1, 2\)"),
-        ((EnvSpec("odd", 7, 2), 2, Halves()), r"Halves cannot encode odd \(TypeError"),
+        ((EnvSpec("odd", 7, 2), 2, Halves()), r"Halves cannot encode odd: TypeError"),
     ],
 )
 def test_what_does_not_fit_is_refused(arguments, told):
