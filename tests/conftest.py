@@ -21,6 +21,8 @@ from tests import typecheck
 jaxtyping.install_import_hook("sentinel_rl", f"{typecheck.__name__}.check")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 mpl.use("Agg")
+# One device, whichever test comes first: code that asks for all cores once JAX runs gets one, and programs are shared.
+jax.devices()
 
 # "ci" repeats itself exactly; `--hypothesis-profile=explore` looks further, with fresh examples each time.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60)

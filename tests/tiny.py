@@ -7,8 +7,9 @@ import numpy as np
 from gymnasium import spaces
 
 from sentinel_rl.api.classes import Sentinel
+from tests.learners import OPTIONS, PLAN
 
-TINY: dict[str, Any] = {"k": 2, "hidden": (8,), "samples": 16, "batch": 8, "capacity": 512, "learn_every": 50}
+TINY: dict[str, Any] = OPTIONS["sentinel"] | PLAN
 
 
 def tiny(env: Any = "CartPole-v0", **options: Any) -> Sentinel:

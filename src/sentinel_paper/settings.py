@@ -9,9 +9,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from sentinel_rl.agents.registry import agent_kind
 from sentinel_rl.errors import UsageError
-from sentinel_rl.training.schedule import PLAN_OPTIONS
 
 Options = Mapping[str, Any]
 GAMMA = 0.99
@@ -114,6 +112,10 @@ def options_for(task: Task, agent: str, preset: str = HEADLINE_PRESET, own: Opti
         >>> options_for(HIGHWAY, "uadqn")["learn_every"], options_for(CARTPOLE, "sentinel", "literal")[READING_OPTION]
         ('triangular', 'literal')
     """
+    # The list of experiments names the presets too, and is printed without JAX.
+    from sentinel_rl.agents.registry import agent_kind
+    from sentinel_rl.training.schedule import PLAN_OPTIONS
+
     require_preset(preset)
     chosen, known = PRESETS[preset], {*agent_kind(agent).options, *PLAN_OPTIONS}
     common = {**task.shared, **chosen.get("all", {}), **chosen.get(task.name, {})}

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from sentinel_rl.agents.agent import Agent
-from sentinel_rl.agents.registry import agent_names, make_agent
+from sentinel_rl.agents.registry import make_agent
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.risk import CVaR, Expectation
+from tests.learners import OPTIONS
 
 POLE = CartPole(max_steps=200)
 HIGHWAY = EnvSpec("highway", obs_size=25, num_actions=5, reward_range=(0.0, 1.0), max_steps=40)
@@ -39,7 +40,7 @@ def test_parameter_counts_beside_the_papers():
     assert parameters("uadqn", HIGHWAY, quantiles=1) // 3 * 20 == 158_820
 
 
-@pytest.mark.parametrize("name", agent_names())
+@pytest.mark.parametrize("name", OPTIONS)
 def test_every_agent_has_the_verbs(name: str):
     assert isinstance(make_agent(name, POLE.spec), Agent)
 

@@ -24,13 +24,20 @@ def test_unknown_names_suggest_the_nearest():
         require_known(["monitordir"], ["k"], ["monitor_dir"])
 
 
-def test_presets_differ_as_named_and_yield_to_options():
-    sound, literal = make_sentinel(POLE), make_sentinel(POLE, preset="literal")
+def test_readings_differ_as_named_and_yield_to_options():
+    sound, literal = make_sentinel(POLE), make_sentinel(POLE, reading="literal")
     assert (sound.target_update, sound.bootstrap_action) == ("copy", "online")
     assert (literal.target_update, literal.bootstrap_action) == ("gradient", "target")
-    assert make_sentinel(POLE, preset="literal", target_update="copy").target_update == "copy"
-    with pytest.raises(UsageError, match="unknown preset 'paper': choose one of sound, literal"):
-        make_sentinel(POLE, preset="paper")
+    assert make_sentinel(POLE, reading="literal", target_update="copy").target_update == "copy"
+    with pytest.raises(UsageError, match="unknown reading 'paper': choose one of sound, literal"):
+        make_sentinel(POLE, reading="paper")
+
+
+def test_a_reading_given_as_a_preset_is_set_right():
+    with pytest.raises(UsageError, match="unknown preset 'literal': that is a reading, reading='literal': choose one"):
+        make_sentinel(POLE, preset="literal")
+    with pytest.raises(UsageError, match="unknown preset 'nature': choose one of paper"):
+        make_sentinel(POLE, preset="nature")
 
 
 def test_measures_are_objects_or_text():

@@ -13,9 +13,10 @@ import numpy as np
 import pytest
 from gymnasium import spaces
 
-from sentinel_rl.api.classes import Sentinel
+from sentinel_rl.api.classes import Sentinel, load_agent
 from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
 from sentinel_rl.risk import CVaR, Wang
+from tests.own import Gloomy
 from tests.tiny import Box2D, tiny
 
 STEPS = 300
@@ -122,11 +123,24 @@ def test_actions_may_count_from_one(on_box: Sentinel):
 
 def test_a_decision_is_explained(trained: Sentinel):
     why = trained.assess(np.zeros(4))
-    assert why.probs.shape == (2, 2, 51)
+    assert why.probs.shape == (2, 2, 5)
     assert why.action == trained.predict(np.zeros(4))[0]
     assert json.loads(why.to_json())["measure"] == "cvar:0.25 o cvar:0.25"
     with pytest.raises(UsageError, match="one observation"):
         trained.assess(np.zeros((2, 4)))
+
+
+def test_the_result_has_the_learning_curves(trained: Sentinel, on_box: Sentinel):
+    curves, totals = trained.result.curves, trained.result.totals
+    assert trained.result.seeds == [3]
+    assert curves["return"].shape == curves["loss"].shape == (1, 200)
+    assert curves["steps"][-1] == STEPS
+    table = trained.result.table
+    assert totals["episodes"][0] == len(table.reward)
+    assert totals["return"][0] == pytest.approx(np.mean(table.reward))
+    # Stopped after 24 episodes of 5 steps.
+    assert (on_box.result.steps, on_box.result.totals["episodes"][0]) == (120, 24)
+    assert tiny().result is None, "there is none before training"
 
 
 def test_other_risk_needs_no_training(trained: Sentinel):
@@ -156,7 +170,23 @@ def test_options_of_every_kind_survive_a_file(tmp_path):
     agent = tiny(lam=float("inf"), aleatory=Wang(0.1), reward_range=(0.0, 2.0), network="shared")
     loaded = Sentinel.load(agent.save(tmp_path / "agent.zip"))
     assert (loaded.agent.lam, loaded.agent.aleatory) == (float("inf"), Wang(0.1))
-    assert (loaded.agent.support, loaded.agent.hidden) == (agent.agent.support, (8,))
+    assert (loaded.agent.support, loaded.agent.hidden) == (agent.agent.support, (4,))
+
+
+def test_a_measure_of_ones_own_is_given_again_when_loading(tmp_path):
+    agent = tiny(aleatory=Gloomy(0.3))
+    with pytest.warns(SentinelWarning, match=r"cannot hold the risk measure of aleatory.*aleatory=Gloomy\(\.\.\.\)"):
+        path = agent.save(tmp_path / "gloomy")
+    with pytest.raises(UsageError, match=r"without the risk measure of aleatory: load it with aleatory="):
+        Sentinel.load(path)
+    loaded = Sentinel.load(path, aleatory=Gloomy(0.3))
+    assert (loaded.agent.aleatory, loaded.options) == (Gloomy(0.3), agent.options)
+    observations = np.random.default_rng(0).normal(size=(40, 4))
+    np.testing.assert_array_equal(loaded.predict(observations)[0], agent.predict(observations)[0])
+    assert loaded.assess(np.ones(4)).to_json() == agent.assess(np.ones(4)).to_json()
+    assert load_agent(path, aleatory=Gloomy(0.3)).agent.aleatory == Gloomy(0.3)
+    with pytest.raises(UsageError, match="unknown option aleatry"):
+        Sentinel.load(path, aleatry=Gloomy(0.3))
 
 
 def test_a_saved_agent_remembers_how_its_world_counts(on_box: Sentinel, tmp_path):
@@ -205,12 +235,12 @@ def test_populations_need_jax(on_box: Sentinel):
         tiny().learn_many(100, seeds=[])
 
 
-def test_warnings_of_a_course_that_teaches_nothing():
+def test_warnings_of_a_plan_that_teaches_nothing():
     with pytest.warns(SentinelWarning, match="epistemic risk has no effect"):
         tiny(k=1)
     tiny(k=1, epistemic="expectation")
-    with pytest.raises(SentinelWarning, match="0 updates would be made in 40 steps"):  # an error in tests
-        tiny().learn(40)
+    with pytest.raises(SentinelWarning, match="0 updates would be made in 15 steps"):  # an error in tests
+        tiny().learn(15)
 
 
 @pytest.mark.usefixtures("trained")

@@ -1,4 +1,4 @@
-"""What the familiar class refuses: worlds, numbers, options and courses that it cannot work with."""
+"""What the familiar class refuses: environments, numbers, options and plans that it cannot work with."""
 
 from typing import Any
 
@@ -84,7 +84,7 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str):
         ({"epsilon_end": 2.0}, r"epsilon_end must be in \[0, 1\]"),
     ],
 )
-def test_bad_courses_are_refused(options: dict[str, Any], message: str):
+def test_bad_plans_are_refused(options: dict[str, Any], message: str):
     with pytest.raises(UsageError, match=message):
         tiny(**options).learn(100)
     with pytest.raises(UsageError, match="at least 1 step"):

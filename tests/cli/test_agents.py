@@ -2,10 +2,15 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from sentinel_rl.api import load_agent
 from sentinel_rl.api.classes import LEARNERS
+from sentinel_rl.training.evaluation import evaluate
+from tests.own import AGENT, ENV, registered
 
+# The agents of `tests.learners`.
 SMALL = ("hidden=4", "samples=8", "batch=8", "capacity=64", "learn_every=20", "warmup=10")
 SETTINGS = {
     "cdqn": (*SMALL, "atoms=5"),
@@ -17,7 +22,6 @@ SETTINGS = {
 
 
 # The agents share all of the path; the slow ones are run with the long tests.
-@pytest.mark.usefixtures("quick_compile")
 @pytest.mark.parametrize(
     "agent", [pytest.param(each, marks=() if each in ("uadqn", "random") else pytest.mark.slow) for each in SETTINGS]
 )
@@ -56,3 +60,37 @@ def test_bad_input_is_told_before_anything_is_written(run, tmp_path, arguments, 
     code, _, complaint = run("train", "--env", "CartPole-v1", "--out", tmp_path / "none", "--quiet", *arguments)
     assert (code, message in complaint) == (2, True), complaint
     assert not (tmp_path / "none").exists()
+
+
+def test_a_policy_is_judged_by_the_discount_of_the_task(run, tmp_path):
+    """Not by that which its agent learns with, unless that is asked for."""
+    place = tmp_path / "run"
+    arguments = ("--agent", "random", "--gamma", "0.95", "--set", "learn_every=20", "--steps", "60", "--quiet")
+    assert run("train", "--env", "CartPole-v0", *arguments, "--out", place)[0] == 0
+    agent = load_agent(place / "policy_seed_0.zip", env="CartPole-v0")
+    assert agent.agent.gamma == 0.95
+    lengths = evaluate(agent.agent, agent.state, agent.handle, 5, seed=8).length
+    for given, gamma in (((), 0.99), (("--gamma", "0.9"), 0.9)):
+        assert run("eval", place, "--episodes", "5", "--seed", "8", *given)[0] == 0
+        told = json.loads((place / "eval.json").read_text())
+        assert told["gamma"] == gamma
+        assert told["rows"]["0"]["length"] == np.mean(lengths)
+        assert told["rows"]["0"]["value"] == pytest.approx(np.mean((1 - gamma**lengths) / (1 - gamma)), rel=1e-5)
+    assert run("eval", place, "--gamma", "1.5")[0] == 2
+
+
+def test_an_agent_and_an_environment_of_ones_own_go_through_all_commands(run, tmp_path):
+    place = tmp_path / "run"
+    settings = ("--set", "learn_every=20", "--set", "warmup=10", "--set", "optimism=2")
+    with registered():
+        command = ("train", "--env", ENV, "--agent", AGENT, *settings, "--steps", "60", "--seeds", "2", "--out", place)
+        code, printed, complaint = run(*command)
+        assert (code, f"{AGENT} on {ENV}" in printed) == (0, True), complaint
+        assert run("verify", place)[0] == 0
+        assert run("eval", place, "--episodes", "3")[0] == 0
+        assert json.loads((place / "eval.json").read_text())["rows"]["all"]["return"] == 4.0
+        assert "> take" in run("assess", place, "--obs", "0")[1]
+        code, _, complaint = run("train", "--env", ENV, "--agent", AGENT, "--set", "optimsm=2", "--out", tmp_path / "x")
+        assert (code, "did you mean optimism" in complaint) == (2, True)
+    code, _, complaint = run("eval", place)
+    assert (code, f"unknown kind '{AGENT}': register it" in complaint) == (3, True), complaint

@@ -10,11 +10,16 @@ import pytest
 from sentinel_rl import Sentinel
 from sentinel_rl.cli import main
 from sentinel_rl.cli import train as train_command
+from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.checkpoint import STATE
 from sentinel_rl.storage.run_folder import status
+from sentinel_rl.training.metrics import metric_names
+from tests.tiny import tiny
 
-SMALL = ("--k", "2", "--set", "hidden=8", "--set", "capacity=600", "--set", "samples=20", "--steps", "600", "--quiet")
-POLE = ("--env", "CartPole-v1", *SMALL, "--save-every", "200")
+# The agent of `tests.tiny`.
+SETTINGS = ("atoms=5", "hidden=4", "samples=8", "batch=8", "capacity=64", "learn_every=20", "warmup=10")
+SMALL = ("--k", "2", *(word for setting in SETTINGS for word in ("--set", setting)), "--steps", "120", "--quiet")
+POLE = ("--env", "CartPole-v0", *SMALL, "--save-every", "40")
 
 
 @pytest.fixture(scope="module")
@@ -35,21 +40,39 @@ def copied(trained, tmp_path):
 
 def test_a_finished_run_has_policies_episodes_and_a_result(trained):
     found = status(trained)
-    assert (found.state, found.step) == ("finished", 600)
+    assert (found.state, found.step) == ("finished", 120)
     assert [line["seed"] for line in found.result["seeds"]] == [3, 7]
     for seed in (3, 7):
         agent = Sentinel.load(trained / f"policy_seed_{seed}.zip")
-        assert (agent.seed, agent.num_timesteps, agent.agent.k) == (seed, 600, 2)
+        assert (agent.seed, agent.num_timesteps, agent.agent.k) == (seed, 120, 2)
         assert agent.predict(np.zeros(4))[0] in (0, 1)
         lines = (trained / f"seed_{seed}.monitor.csv").read_text().splitlines()
         lengths = [int(line.split(",")[1]) for line in lines[2:]]
-        assert 500 < sum(lengths) <= 600
+        assert 60 < sum(lengths) <= 120
+        assert len(lengths) == next(line["episodes"] for line in found.result["seeds"] if line["seed"] == seed)
+    curves = (trained / "curves.csv").read_text().splitlines()
+    assert {"seed", "step", "return", "terminations", "loss", "epistemic"} <= set(curves[0].split(","))
+    assert len(curves) == 1 + 2 * 120
+
+
+def test_the_folder_says_what_was_asked_for_and_what_it_is(trained):
+    """The request is what commands make the run again from; the configuration names every default."""
+    found = status(trained)
+    assert {name: found.about[name] for name in ("agent", "env", "steps", "seeds")} == {
+        "agent": "sentinel",
+        "env": "CartPole-v0",
+        "steps": 120,
+        "seeds": [3, 7],
+    }
+    assert found.about["options"]["hidden"] == [4]
+    assert found.configuration["agent"]["learning_rate"] == 2.5e-4
+    assert found.configuration["plan"]["learn"]["period"] == 20
+    assert (found.configuration["env"]["max_steps"], found.configuration["seeds"]) == (200, [3, 7])
 
 
 def test_the_policy_is_that_of_the_class(trained):
     """The command trains what ``Sentinel.learn_many`` trains."""
-    agent = Sentinel("MlpPolicy", "CartPole-v1", k=2, hidden=(8,), capacity=600, samples=20)
-    direct = agent.learn_many(600, [3, 7])[1]
+    direct = tiny().learn_many(120, [3, 7])[1]
     np.testing.assert_array_equal(
         Sentinel.load(trained / "policy_seed_7.zip").assess(np.ones(4)).probs, direct.assess(np.ones(4)).probs
     )
@@ -62,7 +85,7 @@ def test_a_finished_or_other_run_is_not_touched(run, trained):
     code, _, complaint = run("train", *POLE, "--seeds", "2", "--lam", "2", "--out", trained)
     assert code == 2
     assert "another configuration" in complaint
-    assert "options.lam" in complaint
+    assert "agent.lam" in complaint
     assert "[0,1]" in complaint
 
 
@@ -79,6 +102,9 @@ def test_a_finished_or_other_run_is_not_touched(run, trained):
         (("--k", "0"), "k must be"),
         (("--aleatory", "cvr:0.25"), "did you mean 'cvar'"),
         (("--preset", "other"), "unknown preset"),
+        (("--preset", "literal"), "unknown preset 'literal': that is a reading, reading='literal'"),
+        (("--reading", "other"), "unknown reading 'other': choose one of sound, literal"),
+        (("--csv", "x.csv", "--agent", "cdqn", "--reading", "loud"), "unknown reading 'loud'"),
         (("--seeds", "0"), "--seeds 0"),
         (("--seeds", "1,1"), "list of different ones"),
         (("--seeds", "x"), "--seeds x"),
@@ -95,21 +121,17 @@ def test_bad_input_is_told_before_anything_is_written(run, tmp_path, arguments, 
 def test_a_stop_saves_and_names_the_command_that_resumes(run, trained, tmp_path, monkeypatch):
     whole = train_command.train
 
-    def interrupted(training, folder, stopper, save_every, report):
-        def stop(progress):
-            report(progress)
-            signal.raise_signal(signal.SIGTERM)
-
-        whole(training, folder, stopper, save_every, stop)
+    def interrupted(*args, **how):
+        return whole(*args, callbacks=lambda progress: signal.raise_signal(signal.SIGTERM), **how)
 
     monkeypatch.setattr(train_command, "train", interrupted)
     arguments = ("train", *POLE, "--seeds", "3,7", "--out", tmp_path / "run")
     code, _, told = run(*arguments, "--overwrite")
     assert code == 75
-    assert "stopped after 200 of 600 steps, and saved" in told
-    assert f"resume with: sentinel train --env CartPole-v1 --k 2 {' '.join(SMALL[2:])}" in told
+    assert "stopped after 40 of 120 steps, and saved" in told
+    assert f"resume with: sentinel train --env CartPole-v0 --k 2 {' '.join(SMALL[2:])}" in told
     assert "--overwrite" not in told
-    assert status(tmp_path / "run").step == 200
+    assert status(tmp_path / "run").step == 40
     monkeypatch.setattr(train_command, "train", whole)
     assert run(*arguments)[0] == 0
     for seed in (3, 7):
@@ -125,24 +147,24 @@ def assert_same_policy(one, other, seed):
 def test_verify(run, copied):
     code, out, _ = run("verify", copied)
     assert code == 0
-    assert "from step 400 to 600" in out
+    assert "from step 80 to 120" in out
     assert "bit for bit" in out
 
 
 def test_verify_from_the_beginning_and_with_nothing(run, copied):
-    shutil.rmtree(copied / "checkpoints" / "step_000000400")
+    shutil.rmtree(copied / "checkpoints" / "step_000000080")
     code, out, _ = run("verify", copied)
     assert code == 0
-    assert "from step 0 to 600" in out
+    assert "from step 0 to 120" in out
     shutil.rmtree(copied / "checkpoints")
     assert run("verify", copied)[0] == 2
 
 
 def test_verify_sees_a_state_of_another_history(run, copied, tmp_path):
     run("train", *POLE, "--set", "learning_rate=0.1", "--seeds", "3,7", "--out", tmp_path / "other")
-    newest = copied / "checkpoints" / "step_000000600"
+    newest = copied / "checkpoints" / "step_000000120"
     shutil.rmtree(newest)
-    shutil.copytree(tmp_path / "other" / "checkpoints" / "step_000000600", newest)
+    shutil.copytree(tmp_path / "other" / "checkpoints" / "step_000000120", newest)
     code, _, complaint = run("verify", copied)
     assert code == 3
     assert "arrays differ" in complaint
@@ -157,8 +179,9 @@ def test_eval(run, copied):
     rows = json.loads((copied / "eval.json").read_text())["rows"]
     assert list(rows) == ["3", "7", "all"]
     assert rows["all"]["episodes"] == 40
-    assert rows["all"]["mean_return"] == pytest.approx((rows["3"]["mean_return"] + rows["7"]["mean_return"]) / 2)
-    assert rows["3"]["tail_discounted"] <= rows["3"]["mean_discounted"]
+    assert rows["all"]["return"] == pytest.approx((rows["3"]["return"] + rows["7"]["return"]) / 2)
+    assert rows["3"]["tail"] <= rows["3"]["value"]
+    assert {"episodes", *metric_names()} == set(rows["all"])
     assert (copied / "eval.csv").read_text().count("\n") == 4
 
 
@@ -192,17 +215,7 @@ def test_folders_without_a_finished_run(run, copied, tmp_path):
 
 
 def test_an_environment_without_a_jax_form(run, tmp_path):
-    arguments = (
-        "--env",
-        "Acrobot-v1",
-        "--set",
-        "reward_range=-1,0",
-        *SMALL,
-        "--steps",
-        "60",
-        "--set",
-        "learn_every=20",
-    )
+    arguments = ("--env", "Acrobot-v1", "--set", "reward_range=-1,0", *SMALL, "--steps", "60")
     place = tmp_path / "run"
     assert run("train", *arguments, "--out", place)[0] == 0
     assert status(place).state == "finished"
@@ -219,3 +232,38 @@ def test_demo_trains_and_explains(run, tmp_path):
     for words in ("100 Gaussian models", "How sure is it?", "epistemic_penalty", "decision.png"):
         assert words in out
     assert (tmp_path / "decision.png").exists()
+
+
+def test_periodic_evaluations_keep_the_best_policy(run, tmp_path):
+    place, scalars = tmp_path / "run", tmp_path / "logs" / "scalars.csv"
+    asked = ("--seeds", "3,7", "--evaluate-every", "40", "--evaluate", "3", "--csv", scalars, "--out", place)
+    assert run("train", *POLE, *asked)[0] == 0
+    assert status(place).configuration["evaluation"]["every"] == 40
+    for seed in (3, 7):
+        best, last = (Sentinel.load(place / f"{name}_seed_{seed}.zip") for name in ("best", "policy"))
+        assert best.num_timesteps in (40, 80, 120)
+        assert last.num_timesteps == 120
+    head, *rows = scalars.read_text().splitlines()
+    assert head == "step,seed,name,value"
+    named = {tuple(row.split(",")[:3]) for row in rows}
+    assert {(str(step), seed, "train/loss") for step in (40, 80, 120) for seed in "37"} <= named
+    code, _, complaint = run("train", *POLE, "--seeds", "3,7", "--out", place)
+    assert (code, "evaluation" in complaint) == (2, True), "evaluations are part of what a run is"
+
+
+def test_options_reach_the_training_and_the_sinks(run, tmp_path, monkeypatch):
+    asked = []
+
+    def far_enough(*args, **how):
+        asked.append(how)
+        raise UsageError("far enough")
+
+    monkeypatch.setattr(train_command, "train", far_enough)
+    arguments = ("--reading", "literal", "--evaluate-every", "50", "--evaluate", "7", "--strict-support")
+    run("train", "--env", "CartPole-v0", "--out", tmp_path, *arguments, "--csv", tmp_path / "log.csv")
+    run("train", "--env", "CartPole-v0", "--out", tmp_path, "--evaluate", "7")
+    first, second = asked
+    assert (first["preset"], first["reading"], first["k"]) == ("paper", "literal", 4)
+    assert (first["evaluate"], first["evaluate_every"], first["strict"]) == (7, 50, True)
+    assert [type(sink).__name__ for sink in first["sinks"]] == ["CSVSink"]
+    assert (second["evaluate"], second["evaluate_every"], second["reading"]) == (0, None, "sound")

@@ -19,12 +19,12 @@ from tests.docs.pages import ROOT
 FOREIGN = {"pip", "git", "cd", "export", "chmod", "ray", "sbatch"}
 
 
-class Wrong(Exception):
+class WrongCommandError(Exception):
     """A command that would not work as it is printed."""
 
 
 def check(command: str, *, complete: bool = True, own: Collection[str] = ()) -> None:
-    """Raise `Wrong` where a command cannot work.
+    """Raise `WrongCommandError` where a command cannot work.
 
     Args:
         command: as it is printed.
@@ -41,12 +41,12 @@ def check(command: str, *, complete: bool = True, own: Collection[str] = ()) -> 
         if rest[0] not in own:
             _check_python(rest)
     elif program not in FOREIGN:
-        raise Wrong(f"{program} is no command that the documentation knows")
+        raise WrongCommandError(f"{program} is no command that the documentation knows")
 
 
 @functools.cache
 def subcommands() -> dict[str, Any]:
-    """Return what `sentinel` has, with the commands that pyproject.toml adds, whether or not the project is installed."""
+    """Return what `sentinel` has, with the commands of pyproject.toml, whether or not the project is installed."""
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["entry-points"][app_module.GROUP]
     app = app_module.build()
     for name, target in declared.items():
@@ -62,10 +62,12 @@ def _check_sentinel(arguments: Sequence[str], complete: bool) -> None:
         return
     command = subcommands().get(name)
     if command is None:
-        raise Wrong(f"there is no command sentinel {name}: there are {', '.join(subcommands())}")
+        raise WrongCommandError(f"there is no command sentinel {name}: there are {', '.join(subcommands())}")
     known = {option for parameter in command.params for option in parameter.opts} | {"--help"}
     if unknown := [word for word in rest if word.startswith("--") and word.partition("=")[0] not in known]:
-        raise Wrong(f"sentinel {name} has no option {', '.join(unknown)}: it has {', '.join(sorted(known))}")
+        raise WrongCommandError(
+            f"sentinel {name} has no option {', '.join(unknown)}: it has {', '.join(sorted(known))}"
+        )
     if complete and "--help" not in rest:
         _parse(name, command, rest)
     if name == "reproduce" and rest and not rest[0].startswith("--") and rest[0] not in ("all", "NAME"):
@@ -78,24 +80,24 @@ def _parse(name: str, command: Any, arguments: Sequence[str]) -> None:
     except Exception as error:
         if not hasattr(error, "format_message"):  # typer brings a click of its own, older ones use the package
             raise
-        raise Wrong(error.format_message()) from None
+        raise WrongCommandError(error.format_message()) from None
 
 
 def _check_make(arguments: Sequence[str]) -> None:
     targets = re.findall(r"^([a-z-]+):", (ROOT / "Makefile").read_text(), flags=re.MULTILINE)
     if unknown := [word for word in arguments if "=" not in word and word not in targets]:
-        raise Wrong(f"make has no target {', '.join(unknown)}")
+        raise WrongCommandError(f"make has no target {', '.join(unknown)}")
 
 
 def _check_python(arguments: Sequence[str]) -> None:
     file = _script(arguments)
     if not file.exists():
-        raise Wrong(f"{file.relative_to(ROOT)} does not exist")
+        raise WrongCommandError(f"{file.relative_to(ROOT)} does not exist")
     if file.parent.name == "sentinel_paper" and file.name == "__main__.py":
         return  # its options are those of `sentinel reproduce`
     text = file.read_text()
     if unknown := [word for word in arguments if word.startswith("--") and f'"{word}"' not in text]:
-        raise Wrong(f"{file.relative_to(ROOT)} has no option {', '.join(unknown)}")
+        raise WrongCommandError(f"{file.relative_to(ROOT)} has no option {', '.join(unknown)}")
 
 
 def _script(arguments: Sequence[str]) -> Path:

@@ -2,7 +2,8 @@
 
 A block is run as it is printed, unless a comment on the line before it says otherwise:
 
-- ``<!-- long: OLD = NEW; OLD = NEW -->``: `make test` runs it with every OLD replaced by NEW, `make test-long` as printed.
+- ``<!-- long: OLD = NEW; OLD = NEW -->``: `make test` runs it with every OLD replaced by NEW, `make test-long` runs it
+  as printed.
 - ``<!-- long -->``: `make test` only compiles or parses it, `make test-long` runs it.
 - ``<!-- needs PACKAGE -->``: `make test` only compiles it, `make test-clients` runs it.
 - ``<!-- not run: REASON -->``: it is only compiled or parsed, because a test cannot run it.

@@ -1,4 +1,4 @@
-"""Every block of code in the README and the documentation works as it is printed; `pages` says how blocks are marked."""
+"""Every block of code in the README and the documentation works as printed; `pages` says how blocks are marked."""
 
 import doctest
 import re
@@ -7,9 +7,15 @@ import subprocess
 import sys
 import types
 
+import gymnasium
+import jax
 import pytest
 
+from sentinel_rl.agents import registry as agents
 from sentinel_rl.cli import main
+from sentinel_rl.envs import registry as envs
+from sentinel_rl.risk import measure
+from sentinel_rl.training import metrics
 from tests.docs import commands
 from tests.docs.pages import LANGUAGES, PAGES, ROOT, Block, blocks_of, commands_in, inline_commands, name_of
 
@@ -23,13 +29,33 @@ every_page = pytest.mark.parametrize("page", PAGES, ids=name_of)
 
 
 @pytest.fixture
-def namespace(monkeypatch, tmp_path):
+def registries():
+    """What a page registers is forgotten after it."""
+    tables = [agents._KINDS, envs._ENTRIES, metrics._METRICS, measure.MEASURES, gymnasium.registry]
+    before = [dict(table) for table in tables]
+    yield
+    for table, content in zip(tables, before, strict=True):
+        table.clear()
+        table.update(content)
+
+
+@pytest.fixture
+def namespace(monkeypatch, tmp_path, registries):
     """The module that the blocks of one page share; they run in an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     module = types.ModuleType("page")
     monkeypatch.setitem(sys.modules, "page", module)
     return vars(module)
+
+
+@pytest.fixture
+def fast_programs(optimised):
+    """Let XLA optimise as it does for users, where programs run for minutes."""
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", False)
+    yield
+    jax.config.update("jax_disable_most_optimizations", before)
 
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
@@ -49,7 +75,7 @@ def test_blocks_that_need_a_package_run(page, namespace):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_LONG, ids=name_of)
-def test_long_blocks_run_as_they_are_printed(page, namespace):
+def test_long_blocks_run_as_they_are_printed(page, namespace, fast_programs):
     for block in blocks_of(page):
         if block.runs:
             run(block, namespace)
@@ -66,7 +92,9 @@ def test_blocks_that_are_not_run_can_be_read(page):
 
 @every_page
 def test_commands_exist_with_their_options(page):
-    shown = [(line, command) for block in blocks_of(page) if block.language in SHELL for line, command in commands_in(block)]
+    shown = [
+        (line, command) for block in blocks_of(page) if block.language in SHELL for line, command in commands_in(block)
+    ]
     assert [fault for line, command in shown if (fault := fault_of(command, page, line))] == []
 
 
@@ -95,7 +123,7 @@ def fault_of(command, page, line=None, complete=True):
     own = [block.code.split()[1] for block in blocks_of(page) if re.match(r"# \w+\.py\b", block.code)]
     try:
         commands.check(command, complete=complete, own=own)
-    except commands.Wrong as wrong:
+    except commands.WrongCommandError as wrong:
         return f"{name_of(page)}:{line or ''} {command}: {wrong}"
     return None
 
@@ -168,5 +196,5 @@ def test_a_wrong_answer_in_a_session_is_found():
     ],
 )
 def test_a_wrong_command_is_found(command, complete, fault):
-    with pytest.raises(commands.Wrong, match=fault):
+    with pytest.raises(commands.WrongCommandError, match=fault):
         commands.check(command, complete=complete)

@@ -13,7 +13,8 @@ reference = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(reference)
 
 PAGES = sorted((ROOT / "docs" / "api").glob("*.md"))
-SHOWN = {name for page in PAGES for name in re.findall(r"^::: ([\w.]+)$", reference.expand(page.read_text()), re.MULTILINE)}
+ENTRY = re.compile(r"^::: ([\w.]+)$", re.MULTILINE)
+SHOWN = {name for page in PAGES for name in ENTRY.findall(reference.expand(page.read_text()))}
 
 
 def is_shown(name: str) -> bool:

@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from sentinel_rl.envs.registry import WORLDS
+from tests.envs.worlds import OURS
 
 pytestmark = [
     pytest.mark.clients,
@@ -16,7 +16,7 @@ pytestmark = [
 ]
 
 
-@pytest.mark.parametrize("name", WORLDS)
+@pytest.mark.parametrize("name", OURS)
 def test_stable_baselines_checker_passes(name: str):
     from stable_baselines3.common.env_checker import check_env
 

@@ -9,8 +9,8 @@ import pytest
 
 from sentinel_rl import Sentinel
 from sentinel_rl.cli import main
+from sentinel_rl.envs import resolve_env
 from sentinel_rl.errors import UsageError
-from sentinel_rl.training.environment import find_place
 
 SMALL = ("--k", "2", "--set", "hidden=8", "--set", "capacity=200", "--set", "samples=8", "--set", "batch=8", "--quiet")
 
@@ -18,7 +18,7 @@ SMALL = ("--k", "2", "--set", "hidden=8", "--set", "capacity=200", "--set", "sam
 def test_without_the_package_the_message_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "highway_env", None)
     with pytest.raises(UsageError, match=r"pip install 'sentinel-rl\[highway\]'. Its twin sentinel/highway-v1"):
-        find_place("highway-v0")
+        resolve_env("highway-v0")
 
 
 def call(*arguments):
@@ -37,7 +37,7 @@ def test_what_is_trained_on_the_twin_is_played_in_the_original_and_the_other_way
     assert call("eval", twin, "--on", "highway-env", "--episodes", "2") == 0
     rows = json.loads((twin / "eval_highway-env.json").read_text())["rows"]
     assert rows["all"]["episodes"] == 2
-    assert 0 < rows["all"]["mean_return"] <= 40
+    assert 0 < rows["all"]["return"] <= 40
     assert call("train", "--env", "highway-v0", *course, "--out", original) == 0
     assert call("eval", original, "--on", "sentinel/highway-v1", "--episodes", "20") == 0
     assert "played on sentinel/highway-v1" in capsys.readouterr().out

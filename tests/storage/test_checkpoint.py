@@ -117,13 +117,16 @@ class TestRoundTrip:
         assert not list(parent.iterdir())
 
     def test_only_the_filled_part_need_be_saved(self, parent):
-        def trim(run, step):
-            return {"rows": run["rows"][:step], "key": run["key"]}
+        def filled(run, manifest):
+            return {"rows": run["rows"][: manifest.step], "key": run["key"]}
 
         run = {"rows": jnp.arange(10).reshape(5, 2), "key": jax.random.key(3)}
-        save(parent, 3, trim(run, 3))
-        loaded, _ = latest(parent, run, trim=trim)
-        assert_same(loaded, trim(run, 3))
+        part = {"rows": run["rows"][:3], "key": run["key"]}
+        folder = save(parent, 3, part)
+        loaded, _ = latest(parent, run, fit=filled)
+        assert_same(loaded, part)
+        with pytest.raises(IncompatibleError, match=r"rows.*int32\[3,2\] +int32\[5,2\]"):
+            load(folder, run)
 
 
 class TestComparison:

@@ -5,14 +5,15 @@ import functools
 from typing import Any
 
 from sentinel_rl.study import Cell, Evaluation, Record, run_cell
+from tests.learners import OPTIONS
 
-TINY: dict[str, Any] = {"k": 2, "hidden": (4,), "capacity": 100, "samples": 8, "batch": 4, "learn_every": 20}
+PLAN: dict[str, Any] = {"learn_every": 20, "warmup": 20}
 CELL = Cell(
     agent="sentinel",
     env="CartPole-v0",
     steps=120,
     seeds=(3, 5),
-    options={**TINY, "atoms": 11, "warmup": 20},
+    options={**OPTIONS["sentinel"], **PLAN},
     evaluations=(Evaluation("frozen", 3, seed=9),),
     points=6,
 )

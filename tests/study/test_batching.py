@@ -1,23 +1,23 @@
-"""Cells in company: on an accelerator one program trains them all, and every one is what it is alone."""
+"""Batches of cells: on an accelerator one program trains them all, and every one is what it is alone."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from sentinel_rl.study import Cell, Record, Store, ahead, grid, run, run_grid
-from sentinel_rl.study.batching import Ahead, companies, grouped
+from sentinel_rl.study import Cell, Record, Store, batching, grid, run, run_grid
+from sentinel_rl.study.batching import Precompiler, batches, grouped
 from sentinel_rl.study.run import run_cells
 from sentinel_rl.training.loop import Training, chunks_together
 from sentinel_rl.training.population import Fleet
-from sentinel_rl.training.population_evaluation import evaluate_frozen, lower_frozen
-from tests.study.grids import CELL, computed, same_arrays, with_options
+from sentinel_rl.training.population_evaluation import evaluate_population, lower_evaluation
+from tests.learners import OPTIONS
+from tests.study.grids import CELL, PLAN, computed, same_arrays, with_options
 
-SOLE = {name: value for name, value in CELL.options.items() if name not in ("k", "atoms")}
-UADQN = dataclasses.replace(CELL, agent="uadqn", options={**SOLE, "quantiles": 5})
+UADQN = dataclasses.replace(CELL, agent="uadqn", options={**OPTIONS["uadqn"], **PLAN})
 RANDOM = dataclasses.replace(CELL, agent="random", options={}, seeds=(5, 3, 1))
 LAM = with_options(dataclasses.replace(CELL, seeds=(8,)), lam=3.0)
-COMPANY = [CELL, UADQN, LAM, RANDOM]
+BATCH = [CELL, UADQN, LAM, RANDOM]
 
 
 @pytest.fixture
@@ -43,36 +43,36 @@ def test_every_cell_is_what_it_is_alone(as_on_an_accelerator, monkeypatch):
     at_once = Fleet.advance_at_once
     monkeypatch.setattr(Fleet, "advance_at_once", lambda self, *args: calls.append(1) or at_once(self, *args))
     heard = []
-    records = run_cells(COMPANY, heard.append)
-    assert [record.cell for record in records] == COMPANY
+    records = run_cells(BATCH, heard.append)
+    assert [record.cell for record in records] == BATCH
     assert len(calls) == len(heard) == 6, "one call a chunk"
-    assert all(record.about["company"] == [cell.name for cell in COMPANY] for record in records)
+    assert all(record.about["batch"] == [cell.name for cell in BATCH] for record in records)
     monkeypatch.undo()
     for record in records:
         near(record, alone(record.cell))
 
 
-def test_company_is_kept_with_equals():
-    other_course = with_options(learn_every=40)
+def test_a_batch_shares_environment_plan_and_evaluations():
+    other_plan = with_options(learn_every=40)
     other_world = dataclasses.replace(CELL, env_settings={"max_steps": 30})
     longer = dataclasses.replace(CELL, steps=140)
     impossible = with_options(mask_rate=7.0)
-    cells = [RANDOM, CELL, other_course, other_world, longer, impossible, UADQN, LAM]
-    found = {frozenset(cell.id for cell in company) for company in grouped(cells)}
+    cells = [RANDOM, CELL, other_plan, other_world, longer, impossible, UADQN, LAM]
+    found = {frozenset(cell.id for cell in batch) for batch in grouped(cells)}
     assert found == {
-        frozenset(cell.id for cell in company)
-        for company in ([RANDOM, CELL, UADQN, LAM], [other_course], [other_world], [longer], [impossible])
+        frozenset(cell.id for cell in batch)
+        for batch in ([RANDOM, CELL, UADQN, LAM], [other_plan], [other_world], [longer], [impossible])
     }
-    assert companies(cells) == [[cell] for cell in cells], "a run fills a core of a CPU"
+    assert batches(cells) == [[cell] for cell in cells], "a run fills a core of a CPU"
 
 
-def test_those_who_learn_nothing_keep_company_too():
+def test_those_who_learn_nothing_are_a_batch_too():
     again = dataclasses.replace(RANDOM, options={"action": 1})
     assert grouped([RANDOM, again]) == [[RANDOM, again]]
 
 
-def test_a_grid_stores_the_cells_of_a_company(as_on_an_accelerator, monkeypatch, tmp_path):
-    monkeypatch.setattr(grid, "companies", grouped)
+def test_a_grid_stores_the_cells_of_a_batch(as_on_an_accelerator, monkeypatch, tmp_path):
+    monkeypatch.setattr(grid, "batches", grouped)
     told = []
     records = run_grid([CELL, RANDOM], Store(tmp_path), report=told.append)
     assert [record.cell for record in records] == [CELL, RANDOM]
@@ -81,14 +81,14 @@ def test_a_grid_stores_the_cells_of_a_company(as_on_an_accelerator, monkeypatch,
     assert (told[0].seconds_left, told[-1].seconds_left) == (None, 0)
     assert told[-1].finished == 2
     apart = run_grid([with_options(lam=2.0), with_options(lam=3.0)], Store(tmp_path), apart=True)
-    assert [record.about["company"] for record in apart] == [[record.cell.name] for record in apart]
+    assert [record.about["batch"] for record in apart] == [[record.cell.name] for record in apart]
 
 
-def test_who_fails_does_not_take_its_company_along(as_on_an_accelerator, monkeypatch, tmp_path):
-    monkeypatch.setattr(grid, "companies", grouped)
+def test_who_fails_does_not_take_its_batch_along(as_on_an_accelerator, monkeypatch, tmp_path):
+    monkeypatch.setattr(grid, "batches", grouped)
     begun = []
 
-    def failing(cells, report, stopper):
+    def failing(cells, report, stopper, checkpoints):
         begun.append(cells)
         if LAM in cells:
             raise RuntimeError("no memory left")
@@ -114,10 +114,10 @@ def test_trainings_that_differ_do_not_go_together():
         next(chunks_together([one, other]))
 
 
-def test_what_is_compiled_ahead_is_what_is_called(as_on_an_accelerator, monkeypatch):
+def test_what_is_compiled_in_advance_is_what_is_called(as_on_an_accelerator, monkeypatch):
     """The programs are the same to the letter, so that the cache finds them; and the results are the same bits."""
     foreseen, called = {}, {"training": [], "evaluating": []}
-    begin, at_once = Ahead.begin, Fleet.advance_at_once
+    begin, at_once = Precompiler.begin, Fleet.advance_at_once
 
     def foreseeing(self, purpose, programs):
         programs = list(programs)
@@ -130,18 +130,18 @@ def test_what_is_compiled_ahead_is_what_is_called(as_on_an_accelerator, monkeypa
 
     def evaluating(trainings, *args):
         trained = [(each.groups, each.seeds) for each in trainings]
-        called["evaluating"] += [program.as_text() for program in lower_frozen(trainings[0].fleet, trained, *args)]
-        return evaluate_frozen(trainings, *args)
+        called["evaluating"] += [program.as_text() for program in lower_evaluation(trainings[0].fleet, trained, *args)]
+        return evaluate_population(trainings, *args)
 
-    monkeypatch.setattr(Ahead, "begin", foreseeing)
+    monkeypatch.setattr(Precompiler, "begin", foreseeing)
     monkeypatch.setattr(Fleet, "advance_at_once", advancing)
-    monkeypatch.setattr(run, "evaluate_frozen", evaluating)
+    monkeypatch.setattr(run, "evaluate_population", evaluating)
     cells = [CELL, RANDOM]
     without = run_cells(cells)
-    assert not foreseen, "a CPU compiles nothing ahead"
-    monkeypatch.setattr(ahead, "_worthwhile", lambda fleet: True)
+    assert not foreseen, "a CPU compiles nothing in advance"
+    monkeypatch.setattr(batching, "_worthwhile", lambda fleet: True)
     records = run_cells(cells)
     for purpose, texts in called.items():
         assert set(texts) == set(foreseen[purpose]), purpose
-    assert len(foreseen["looking"]) == 1
+    assert len(foreseen["reporting"]) == 1
     assert all(same_arrays(*pair) for pair in zip(records, without, strict=True))

@@ -1,10 +1,16 @@
 import dataclasses
+import functools
 import json
 
+import numpy as np
 import pytest
 
+from sentinel_rl.agents.options import PRESETS
+from sentinel_rl.envs import CartPole, register_env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.study import Cell, Evaluation
+from sentinel_rl.training.schedule import make_plan
+from tests.own import ENV, Coins, registered
 from tests.study.grids import CELL, with_options
 
 
@@ -39,7 +45,48 @@ def test_the_id_depends_on_all_but_the_label():
 
 
 def test_the_id_is_the_same_everywhere():
-    assert Cell("random", "CartPole-v0", 100, (0,)).id == "a32172fa8c9660a2"
+    assert Cell("random", "CartPole-v0", 100, (0,)).id == "75d17618448a3128"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"options": {**CELL.options, "hidden": [4]}},
+        {"options": {**CELL.options, "hidden": np.array([4])}},
+        {"options": {**CELL.options, "lam": 1}},
+        {"options": {**CELL.options, "aleatory": "cvar:.25", "preset": "paper", "reading": "sound"}},
+        {"options": {**CELL.options, "epsilon_end": np.float64(0.05)}},
+        {"options": dict(reversed(CELL.options.items()))},
+        {"env": "sentinel/CartPole-v0"},
+        {"env": "CartPole-v1", "env_settings": {"max_steps": 200}},
+        {"env": CartPole(200)},
+        {"evaluations": (dataclasses.replace(CELL.evaluations[0], env_settings={"max_steps": 200}),)},
+    ],
+)
+def test_the_id_does_not_depend_on_how_things_are_typed(change):
+    assert dataclasses.replace(CELL, **change).id == CELL.id
+
+
+def test_another_default_is_another_id(monkeypatch):
+    """Of the agent, the plan and the environment; what is typed out stays what it is."""
+    typed = with_options(lam=1.0, epsilon_end=0.05)
+    own = Cell("random", ENV, 100, (0,))
+    assert typed.id == CELL.id
+    with registered():
+        before = own.id, dataclasses.replace(own, env_settings={"prize": 1.0}).id
+        register_env(ENV, functools.partial(Coins, prize=2.0))
+        after = dataclasses.replace(own).id, dataclasses.replace(own, env_settings={"prize": 1.0}).id
+    assert before[0] == before[1] == after[1] != after[0]
+    monkeypatch.setitem(PRESETS, "paper", {"lam": 2.0})
+    assert (dataclasses.replace(CELL).id == CELL.id, dataclasses.replace(typed).id == CELL.id) == (False, True)
+    monkeypatch.undo()
+    assert dataclasses.replace(CELL).id == CELL.id
+    monkeypatch.setattr("sentinel_rl.study.cell.make_plan", other_plan)
+    assert (dataclasses.replace(CELL).id == CELL.id, dataclasses.replace(typed).id == CELL.id) == (False, True)
+
+
+def other_plan(steps, warmup, options):
+    return make_plan(steps, warmup, {"epsilon_end": 0.1, **options})
 
 
 @pytest.mark.parametrize(

@@ -22,7 +22,7 @@ def counted(monkeypatch):
     """Which cells are computed."""
     begun = []
 
-    def counting(cells, report, stopper):
+    def counting(cells, report, stopper, checkpoints):
         begun.extend(cells)
         report(20)
         return [dataclasses.replace(computed(), cell=cell) for cell in cells]

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 
+from sentinel_rl.agents.options import PRESETS
 from sentinel_rl.errors import SentinelWarning, StorageError
 from sentinel_rl.storage.atomic import ENDING
 from sentinel_rl.study import Cell, Record, Store
@@ -89,6 +90,21 @@ def test_a_renamed_file_is_not_taken_for_another_cell(store):
     store.path(RECORD.cell).rename(store.path(other))
     with pytest.warns(SentinelWarning, match="swapped or renamed"):
         assert store.get(other) is None
+
+
+def test_a_record_of_another_default_is_neither_returned_nor_damaged(tmp_path, monkeypatch):
+    store, record = Store(tmp_path), dataclasses.replace(RECORD, cell=Cell("sentinel", "CartPole-v0", 10, (0, 1)))
+    path = store.put(record)
+    monkeypatch.setitem(PRESETS, "paper", {"lam": 2.0})
+    today = dataclasses.replace(record.cell)
+    assert store.get(today) is None
+    assert today not in store
+    assert store.status([today]) == ([], [today], {}, [])
+    (old,) = store.records()
+    assert (old.cell, old.about, path.exists()) == (record.cell, record.about, True)
+    assert same_arrays(old, record)
+    monkeypatch.undo()
+    assert same_arrays(store.get(dataclasses.replace(today)), record), "the default it was computed with"
 
 
 def test_failures_are_noted_until_there_is_a_result(tmp_path):

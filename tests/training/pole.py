@@ -1,4 +1,7 @@
-"""A small SENTINEL on CartPole, and its compiled runs, shared by the tests of the runners."""
+"""A small SENTINEL on CartPole, and its compiled runs, shared by the tests of training.
+
+The sizes are those of `tests.learners`, so that the programs of other tests are used here too.
+"""
 
 import contextlib
 import functools
@@ -10,26 +13,20 @@ import jax.numpy as jnp
 import numpy as np
 
 from sentinel_rl.agents.agent import Agent
-from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
-from sentinel_rl.returns import Support
-from sentinel_rl.risk import Expectation
 from sentinel_rl.training.fused import Population, RunState, run_chunk, start_agent, start_world
+from sentinel_rl.training.host_loop import HostTraining
+from sentinel_rl.training.loop import Training
 from sentinel_rl.training.schedule import Every, Plan
 from sentinel_rl.training.segments import Segments, segments
+from tests.learners import OPTIONS
+from tests.storage.trees import assert_same
 
-ENV = CartPole()
-AGENT = SentinelAgent(
-    Support(0.0, 20.0, 11),
-    k=2,
-    epistemic=Expectation(),
-    hidden=(8,),
-    capacity=64,
-    samples=8,
-    batch=8,
-    learning_rate=1e-2,
-    target_every=2,
-)
+NAME = "CartPole-v0"
+ENV = CartPole(200)
+SIZES = OPTIONS["sentinel"] | {"learning_rate": 1e-2}
+AGENT = make_sentinel(ENV.spec, **SIZES)
 PLAN = Plan(steps=80, learn=Every(20), warmup=20, epsilon_fraction=0.5)
 PARTS = segments(PLAN, 0)
 
@@ -80,6 +77,22 @@ def compilations() -> Iterator[list[str]]:
         yield names
     finally:
         jax.monitoring.unregister_event_duration_listener(note)
+
+
+# Of a history: the times, which no run repeats, and sums of discounted rewards, whose last bits depend on the chunks.
+_TIMES = ("elapsed", "episodes/time")
+_SUMS = ("episodes/discounted", "partial/discounted")
+
+
+def assert_same_training(one: Training | HostTraining, other: Training | HostTraining) -> None:
+    """Two trainings would leave the same checkpoint, but for the times."""
+    trees = [training.tree() for training in (one, other)]
+    histories = [tree.pop("history") for tree in trees]
+    exact = [{k: v for k, v in history.items() if k not in (*_TIMES, *_SUMS)} for history in histories]
+    assert_same(*trees)
+    assert_same(*exact)
+    for name in _SUMS:
+        np.testing.assert_allclose(*(history[name] for history in histories), rtol=1e-12, err_msg=name)
 
 
 def leaves(tree: Any) -> list[np.ndarray]:

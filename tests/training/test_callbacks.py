@@ -74,7 +74,7 @@ def test_a_step_is_seen_under_the_names_of_sb3(terminated: bool, truncated: bool
     last, fresh = np.ones((2, 2), np.float32), np.zeros((2, 2), np.float32)
     ends = np.array([False, terminated]), np.array([False, truncated])
     happened = HostStep(last, np.array([0.25, 0.5], np.float32), *ends, fresh, np.array([True, True]))
-    seen = seen_locals("model", happened, np.array([3, 4]), [None, Episode(7.0, 4, terminated, 0.25)])
+    seen = seen_locals("model", happened, np.array([3, 4]), [None, Episode(7.0, 6.5, 4, terminated, 40, 0.25)])
     assert (seen["self"], seen["actions"].tolist(), seen["rewards"].tolist()) == ("model", [3, 4], [0.25, 0.5])
     assert seen["dones"].tolist() == [False, True]
     assert seen["new_obs"].tolist() == [[0.0, 0.0]] * 2

@@ -14,11 +14,12 @@ from gymnasium.vector import AutoresetMode
 
 from sentinel_rl.agents.agent import BaseAgent
 from sentinel_rl.agents.vdqn import make_vdqn
+from sentinel_rl.envs.handle import spec_of
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import NumericalError, UsageError
 from sentinel_rl.replay import Replay, Transition, init_replay
 from sentinel_rl.training.host import HostRun
-from sentinel_rl.training.host_envs import GymnasiumWorld, HostStep, JaxWorld, VectorWorld, spec_of
+from sentinel_rl.training.host_envs import GymnasiumWorld, HostStep, JaxWorld, VectorWorld
 from sentinel_rl.training.schedule import Every, Plan
 from sentinel_rl.training.segments import segments
 from tests.training.pole import AGENT, ENV, PLAN, advance, begin, bit_equal, compilations, run_alone, whole_run

@@ -1,20 +1,14 @@
-"""Scalars: means, exclusions, event files, and the words when their package is missing."""
+"""Sinks: means, exclusions, lines, files and event files, and the words when a package is missing."""
 
 import struct
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 
-import jax
-import numpy as np
 import pytest
 
-from sentinel_rl.agents.sentinel import SentinelAgent
-from sentinel_rl.envs.spec import EnvSpec
-from sentinel_rl.errors import UsageError
-from sentinel_rl.returns import Support
-from sentinel_rl.training.episodes import EpisodeLog
-from sentinel_rl.training.sinks import Logger
-from sentinel_rl.training.watch import Reports, event_folder
+from sentinel_rl.errors import StorageError, UsageError
+from sentinel_rl.training.sinks import ConsoleSink, CSVSink, Logger, Sink, TensorBoardSink
 
 
 class Writer:
@@ -22,6 +16,7 @@ class Writer:
 
     def __init__(self, folder: str):
         self.folder, self.scalars, self.closed = folder, [], False
+        Path(folder).mkdir(parents=True)
 
     def add_scalar(self, tag: str, value: float, step: int) -> None:
         self.scalars.append((tag, value, step))
@@ -41,8 +36,20 @@ def stand_in(monkeypatch: pytest.MonkeyPatch):
     return writers
 
 
+class Own:
+    """A sink of the user's own."""
+
+    def __init__(self):
+        self.written = []
+
+    def write(self, step: int, values: Mapping[str, float], seed: int) -> None:
+        self.written.append((step, dict(values), seed))
+
+    def close(self) -> None: ...
+
+
 def test_values_are_replaced_and_means_are_means(capsys):
-    logger = Logger(shown=True)
+    logger = Logger([ConsoleSink()])
     logger.record("a", 1)
     logger.record("a", 2)
     for value in (1.0, 2.0, None, 6.0):
@@ -55,49 +62,60 @@ def test_values_are_replaced_and_means_are_means(capsys):
     assert logger.name_to_value == {"b": 5.0}, "a mean begins anew after a dump"
 
 
-def test_what_is_excluded_or_no_number_is_not_shown(stand_in: list[Writer], capsys):
-    logger = Logger("runs", shown=True)
+def test_what_is_excluded_or_no_number_is_not_shown(stand_in: list[Writer], tmp_path: Path, capsys):
+    own = Own()
+    logger = Logger([ConsoleSink(), TensorBoardSink(tmp_path), CSVSink(tmp_path / "log.csv"), own], seed=4)
     logger.record("x", 1.0, exclude="tensorboard")
-    logger.record("y", 2.0, exclude=("stdout", "log"))
+    logger.record("y", 2.0, exclude=("stdout", "csv"))
     logger.record("text", "hello")
     logger.record("nan", float("nan"))
     logger.dump(3)
-    logger.close()
+    for sink in logger.sinks:
+        sink.close()
     (writer,) = stand_in
     assert capsys.readouterr().out == "step 3: x 1\n"
-    assert (writer.folder, writer.scalars, writer.closed) == ("runs", [("y", 2.0, 3)], True)
+    assert (writer.scalars, writer.closed) == ([("y", 2.0, 3)], True)
+    assert (tmp_path / "log.csv").read_text() == "step,seed,name,value\n3,4,x,1.0\n"
+    assert own.written == [(3, {"x": 1.0, "y": 2.0}, 4)], "it is not one of those that SB3 names"
 
 
-def test_a_silent_logger_is_not_active(stand_in: list[Writer]):
+def test_a_silent_logger_is_not_active(stand_in: list[Writer], tmp_path: Path):
     assert not Logger().active
-    assert Logger(shown=True).active
-    assert Logger("runs").active
-    assert len(stand_in) == 1
+    assert Logger([ConsoleSink()]).active
+    assert Logger([TensorBoardSink(tmp_path)]).active
+    assert stand_in == [], "no file before the first number"
+
+
+def test_a_line_without_numbers_is_not_printed(capsys):
+    ConsoleSink().write(3, {}, seed=0)
+    assert capsys.readouterr().out == ""
 
 
 def test_a_missing_package_is_named_with_its_install_line(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "tensorboardX", None)
-    with pytest.raises(UsageError, match=r"'runs' needs the package tensorboardX.*pip install tensorboardX"):
-        Logger("runs")
+    with pytest.raises(UsageError, match=r"'runs' needs the package tensorboardX.*pip install 'sentinel-rl\[tensorb"):
+        TensorBoardSink("runs")
 
 
-def test_every_run_has_a_folder_of_its_own(tmp_path: Path):
-    assert event_folder(None, 3) is None
-    first = event_folder(tmp_path, 3)
-    assert first == tmp_path / "Sentinel_seed3_1"
-    first.mkdir()
+def test_every_run_has_a_folder_of_its_own(stand_in: list[Writer], tmp_path: Path):
     (tmp_path / "Sentinel_seed3_old").mkdir()
-    assert event_folder(tmp_path, 3).name == "Sentinel_seed3_2"
-    assert event_folder(tmp_path, 4).name == "Sentinel_seed4_1"
+    for _ in range(2):
+        sink = TensorBoardSink(tmp_path, "Sentinel")
+        for seed in (3, 4, 3):
+            sink.write(10, {"a": 1.0}, seed)
+        sink.close()
+    names = [Path(writer.folder).name for writer in stand_in]
+    assert names == ["Sentinel_seed3_1", "Sentinel_seed4_1", "Sentinel_seed3_2", "Sentinel_seed4_2"]
+    assert [writer.scalars for writer in stand_in] == [[("a", 1.0, 10)] * 2, [("a", 1.0, 10)]] * 2
+    assert all(writer.closed for writer in stand_in)
 
 
 def test_event_files_hold_the_scalars(tmp_path: Path):
     events = pytest.importorskip("tensorboardX.proto.event_pb2")
-    logger = Logger(tmp_path)
-    logger.record("rollout/ep_rew_mean", 21.5)
-    logger.dump(100)
-    logger.close()
-    (file,) = tmp_path.iterdir()
+    sink = TensorBoardSink(tmp_path)
+    sink.write(100, {"rollout/ep_rew_mean": 21.5}, seed=0)
+    sink.close()
+    (file,) = tmp_path.glob("run_seed0_1/*")
     content, found = file.read_bytes(), []
     while content:
         (size,) = struct.unpack("<Q", content[:8])
@@ -107,23 +125,31 @@ def test_event_files_hold_the_scalars(tmp_path: Path):
     assert found == [("rollout/ep_rew_mean", 21.5, 100)]
 
 
-def test_a_watch_writes_the_known_tags(stand_in: list[Writer], tmp_path: Path):
-    support = Support(0.0, 2.0, 5)
-    agent = SentinelAgent(support, k=2, hidden=(4,), capacity=8)
-    state = agent.init(EnvSpec("small", obs_size=2, num_actions=2), jax.random.key(0))
-    log = EpisodeLog()
-    log.extend(np.ones(3), np.array([False, True, False]), np.zeros(3, bool))
-    metrics = {name: np.array([np.nan, 0.5]) for name in ("loss", "clip_low", "clip_high")}
-    reports = Reports(tensorboard_log=tmp_path, monitor_dir=tmp_path / "episodes")
-    with reports.watching(agent, "small", [3], [log]) as [watch]:
-        watch(3, metrics, lambda: state)
-    (writer,) = stand_in
-    found = {tag: value for tag, value, _ in writer.scalars}
-    assert writer.closed
-    assert {step for *_, step in writer.scalars} == {3}
-    assert (found["rollout/ep_rew_mean"], found["rollout/ep_len_mean"], found["train/loss"]) == (2.0, 2.0, 0.5)
-    assert (found["risk/support_clip_low"], found["risk/support_clip_high"]) == (0.5, 0.5)
-    mean = found["risk/composite"] + found["risk/aleatory"] + found["risk/epistemic"]
-    assert 0 < found["risk/composite"] < mean < 2
-    assert found["time/fps"] > 0
-    assert (tmp_path / "episodes" / "monitor.csv").exists()
+def test_a_csv_file_has_a_line_per_scalar_and_is_continued(tmp_path: Path):
+    path = tmp_path / "logs" / "run.csv"
+    sink = CSVSink(path)
+    assert not path.exists(), "no file before the first number"
+    sink.write(10, {"a": 0.5, "b": 2.0}, seed=0)
+    sink.write(10, {"a": 1.5}, seed=7)
+    assert path.read_text().count("\n") == 4, "it can be read while training goes on"
+    sink.close()
+    sink.close()
+    again = CSVSink(path)
+    again.write(20, {"a, quoted": 3.0}, seed=0)
+    again.close()
+    assert path.read_text().splitlines() == [
+        "step,seed,name,value",
+        *("10,0,a,0.5", "10,0,b,2.0", "10,7,a,1.5", '20,0,"a, quoted",3.0'),
+    ]
+
+
+def test_a_csv_file_that_cannot_be_written_is_named(tmp_path: Path):
+    (tmp_path / "file").write_text("here")
+    with pytest.raises(StorageError, match=r"file/run\.csv|folder"):
+        CSVSink(tmp_path / "file" / "run.csv").write(1, {"a": 1.0}, seed=0)
+
+
+def test_two_methods_make_a_sink():
+    assert isinstance(Own(), Sink)
+    assert all(isinstance(sink, Sink) for sink in (ConsoleSink(), CSVSink("x.csv")))
+    assert not isinstance(object(), Sink)

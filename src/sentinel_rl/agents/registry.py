@@ -8,12 +8,13 @@ from typing import Any, NamedTuple, cast
 
 from sentinel_rl.agents.agent import Agent, BaseAgent
 from sentinel_rl.agents.cdqn import CDQN_OPTIONS, make_cdqn
-from sentinel_rl.agents.options import OPTIONS, make_sentinel
+from sentinel_rl.agents.options import OPTIONS, make_sentinel, require_known
 from sentinel_rl.agents.random import RANDOM_OPTIONS, RandomAgent, make_random
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.uadqn import UADQN_OPTIONS, UADQNAgent, make_uadqn
 from sentinel_rl.agents.vdqn import VDQN_OPTIONS, VDQNAgent, make_vdqn, make_vdqn_cvar
 from sentinel_rl.envs.handle import EnvLike, resolve_env
+from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.returns import Support
 
@@ -82,12 +83,25 @@ def register_agent(name: str, make: Maker, options: Sequence[str] | None = None)
     if isinstance(make, type):
         if not dataclasses.is_dataclass(make):
             raise UsageError(f"{make.__name__} is no agent: derive it from sentinel_rl.agents.agent.BaseAgent")
-        fields, cls = tuple(field.name for field in dataclasses.fields(make) if field.init), make
-        _KINDS[name] = Kind(lambda spec, **given: cls(**given), tuple(options or fields), cls)
+        cls, fields = make, tuple(field.name for field in dataclasses.fields(make) if field.init)
+        known = fields if options is None else tuple(options)
+        _KINDS[name] = Kind(_refusing(lambda spec, **given: cls(**given), fields), known, cls)
         return
     parameters = list(inspect.signature(make).parameters.values())[1:]
     named = tuple(each.name for each in parameters if each.kind in (each.KEYWORD_ONLY, each.POSITIONAL_OR_KEYWORD))
-    _KINDS[name] = Kind(make, tuple(named if options is None else options), BaseAgent)
+    takes_all = any(each.kind is each.VAR_KEYWORD for each in parameters)
+    known = named if options is None else tuple(options)
+    _KINDS[name] = Kind(make if takes_all else _refusing(make, named), known, BaseAgent)
+
+
+def _refusing(make: Maker, known: tuple[str, ...]) -> Maker:
+    """Make an agent unless an option is not known."""
+
+    def made(spec: EnvSpec, **options: Any) -> Any:
+        require_known(options, known)
+        return make(spec, **options)
+
+    return made
 
 
 _BUILT_IN = frozenset(_KINDS)

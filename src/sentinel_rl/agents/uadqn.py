@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sentinel_rl._checks import known
 from sentinel_rl._numerics import safe_sqrt
 from sentinel_rl.agents.agent import Account
 from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen, chosen_for_loss
@@ -97,7 +98,11 @@ class UADQNAgent(SoleAgent):
     @property
     def objective(self) -> str:
         """The mean, with or without the aleatory penalty."""
-        return "the mean" if self.evaluation == "neutral" else f"mean - {float(self.aversion):g} aleatory_sd"
+        if self.evaluation == "neutral":
+            return "the mean"
+        # Of stacked agents and inside compiled functions it is no number; a check of the protocol reads it also there.
+        single = known(self.aversion) and jnp.ndim(self.aversion) == 0
+        return f"mean - {f'{float(self.aversion):g}' if single else 'aversion *'} aleatory_sd"
 
     @property
     def caveat(self) -> str:

@@ -68,7 +68,8 @@ def restored(content: Any) -> Any:
 def identity(value: Any, where: str = "value") -> Any:
     """What names an object in a file: its class, all its fields, and its ``version`` where it has one.
 
-    A class of this library is named without its module, which may move. Small arrays are listed, large ones hashed.
+    A class of this library is named without its module, which may move. Small arrays are listed, large ones hashed. A
+    whole number is the same whether it was typed as 4 or as 4.0.
 
     Raises:
         UsageError: for an object that cannot be named, with its place and what to do.
@@ -76,10 +77,14 @@ def identity(value: Any, where: str = "value") -> Any:
     >>> from fractions import Fraction
     >>> identity({"hidden": (32, 32), "gamma": 0.99})
     {'hidden': [32, 32], 'gamma': 0.99}
+    >>> identity((4, 4.0, np.float32(4)))
+    [4, 4, 4]
     >>> identity(Fraction(1, 2), "agent.alpha")
     Traceback (most recent call last):
     sentinel_rl.errors.UsageError: agent.alpha is of type Fraction, which cannot be named in a file: ...
     """
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     if value is None or isinstance(value, (bool, int, float, str, PurePath)):
         return plain(value, where)
     if isinstance(value, Mapping):
@@ -96,7 +101,7 @@ def identity(value: Any, where: str = "value") -> Any:
         return {"function": class_name(value, where)}
     if hasattr(value, "dtype") and hasattr(value, "tolist"):
         if value.size <= _LISTED:
-            return plain(value.tolist(), where)
+            return identity(value.tolist(), where)
         content = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()
         return {"array": f"{value.dtype}{list(value.shape)}", "sha256": content}
     raise UsageError(

@@ -95,7 +95,7 @@ def run_cells(
                 world = cells[0].make_env(evaluation.env_settings)
                 played = evaluate_population(trainings, world, evaluation, env.spec.gamma)
                 for own, told in zip(arrays, played, strict=True):
-                    own |= {f"eval/{evaluation.name}/{name}": values for name, values in told.items()}
+                    own |= {f"eval/{evaluation.name}/{name}": _as_floats(values) for name, values in told.items()}
                     if number == 0 and "differs_additive" in told:
                         own |= {f"choices/{name}": told[f"differs_{name}"] for name in ("additive", "neutral")}
     seconds = watch.seconds | {"wall": time.perf_counter() - began}
@@ -157,13 +157,15 @@ def _failures(cell: Cell, training: Training, arrays: dict[str, np.ndarray]) -> 
     return failures
 
 
+def _as_floats(values: np.ndarray) -> np.ndarray:
+    """Numbers that can be NaN, where a run has failed; counts and truth values in 4 bytes."""
+    return values if values.dtype.kind == "f" else np.asarray(values, np.float32)
+
+
 def _without(arrays: dict[str, np.ndarray], cell: Cell, failures: dict[str, str]) -> dict[str, np.ndarray]:
     """The arrays, with NaN for runs that have failed."""
     failed = [run for run, seed in enumerate(cell.seeds) if str(seed) in failures]
-    if not failed:
-        return arrays
-    floats = {name: np.asarray(values, float) if name != "steps" else values for name, values in arrays.items()}
-    for name, values in floats.items():
+    for name, values in arrays.items() if failed else ():
         if name != "steps":
             values[failed] = np.nan
-    return floats
+    return arrays

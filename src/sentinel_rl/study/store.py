@@ -6,13 +6,13 @@ import shutil
 import time
 import traceback
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from sentinel_rl.errors import CorruptError, SentinelWarning
+from sentinel_rl.errors import CorruptError, SentinelWarning, UsageError
 from sentinel_rl.storage.archive import load_archive, read_archive_manifest, save_archive
 from sentinel_rl.storage.atomic import ENDING, make_folder, storage_errors, write_file
 from sentinel_rl.storage.manifest import Manifest
@@ -86,12 +86,21 @@ class Store:
 
         A damaged file is moved to ``quarantine/``, with a warning, and counts as missing. The label is that of `cell`.
         """
-        record = self._read(self.path(cell))
-        return None if record is None else Record(cell, record.arrays, record.about)
+        found = self._read(self.path(cell))
+        return None if found is None else Record(cell, *found[1:])
 
     def records(self) -> list[Record]:
-        """All records, in the order of their ids."""
-        return [record for path in self._files() if (record := self._read(path)) is not None]
+        """All records, in the order of their ids.
+
+        Those whose cells cannot be made here are left out, with a warning: their agents or environments are not
+        registered, or were given as instances. `get` reads them where somebody has the cell.
+        """
+        found = ((path, self._read(path)) for path in self._files())
+        return [
+            Record(cell, *content[1:])
+            for path, content in found
+            if content is not None and (cell := self._cell(path, content[0])) is not None
+        ]
 
     def __contains__(self, cell: Cell) -> bool:
         """Whether there is a file of a cell; its arrays are not looked at."""
@@ -100,7 +109,8 @@ class Store:
     def status(self, cells: Sequence[Cell] | None = None) -> Status:
         """Tell what is on disk of a grid, by default of all that was ever tried here, without reading arrays."""
         if cells is None:
-            cells = [found for path in self._files() if (found := self._cell(path)) is not None]
+            about = ((path, self._about(path)) for path in self._files())
+            cells = [cell for path, told in about if told is not None and (cell := self._cell(path, told)) is not None]
         finished = [cell for cell in cells if cell in self]
         missing = [cell for cell in cells if cell not in self]
         failed = {cell.id: why for cell in missing if (why := self.failure(cell)) is not None}
@@ -139,19 +149,31 @@ class Store:
     def _failure(self, cell: Cell) -> Path:
         return self.folder / "failed" / f"{cell.id}.json"
 
-    def _read(self, path: Path) -> Record | None:
+    def _read(self, path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[str, Any]] | None:
+        """What a file says of its cell, its arrays, and what is told of them; None where none is whole."""
         try:
             return _load(path) if path.exists() else None
         except CorruptError as error:
             self._quarantine(path, error)
             return None
 
-    def _cell(self, path: Path) -> Cell | None:
+    def _about(self, path: Path) -> dict[str, Any] | None:
+        """What a file says of its cell, without its arrays."""
         try:
-            return _cell_of(read_archive_manifest(path), path)
+            return _described(read_archive_manifest(path), path)
         except CorruptError as error:
             self._quarantine(path, error)
             return None
+
+    def _cell(self, path: Path, content: Mapping[str, Any]) -> Cell | None:
+        """The cell of a file that is whole."""
+        try:
+            return Cell.from_json(content)
+        except UsageError as error:
+            warnings.warn(f"{path} is left out: {error}", SentinelWarning, stacklevel=3)
+        except (KeyError, TypeError, ValueError) as error:
+            self._quarantine(path, CorruptError(f"{path} does not say which cell it is ({error})"))
+        return None
 
     def _quarantine(self, path: Path, error: CorruptError) -> None:
         """Put a damaged file out of the way."""
@@ -162,20 +184,20 @@ class Store:
         warnings.warn(message, SentinelWarning, stacklevel=4)
 
 
-def _load(path: Path) -> Record:
+def _load(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[str, Any]]:
     manifest = read_archive_manifest(path)
-    cell = _cell_of(manifest, path)
+    cell = _described(manifest, path)
     # As large as the arrays for the one who looks, and a single number in memory.
     shapes = [np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape) for leaf in manifest.leaves]
     arrays, _ = load_archive(path, dict(zip(manifest.about["arrays"], shapes, strict=True)))
-    return Record(cell, arrays, manifest.about["record"])
+    return cell, arrays, manifest.about["record"]
 
 
-def _cell_of(manifest: Manifest, path: Path) -> Cell:
-    try:
-        cell = Cell.from_json(manifest.about["cell"])
-    except (KeyError, TypeError, ValueError) as error:
-        raise CorruptError(f"{path} does not say which cell it is ({error})") from error
+def _described(manifest: Manifest, path: Path) -> dict[str, Any]:
+    """What a file says of its cell."""
+    cell = manifest.about.get("cell")
+    if not isinstance(cell, dict):
+        raise CorruptError(f"{path} does not say which cell it is")
     # Not the hash of the cell as it would be made today: defaults may have changed since. Version 0.1 noted none.
     if (name := manifest.about.get("id", path.stem)) != path.stem:
         raise CorruptError(f"{path} holds the cell {name}: files were swapped or renamed")

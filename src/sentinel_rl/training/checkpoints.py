@@ -49,12 +49,19 @@ class Keeper:
         return {"seeds": self.training.seeds}
 
     @property
+    def can_save(self) -> bool:
+        """Whether there can be a checkpoint at all: of a vector of environments there is none."""
+        return isinstance(self.training, Training) or self.training.resumable
+
+    @property
     def saves_at_the_end(self) -> bool:
         """Whether the last step gets a checkpoint: those of compiled runs do, others only where an episode ends."""
         return self.save_every is not None and isinstance(self.training, Training)
 
     def due(self, t: int) -> bool:
-        """Whether it is time for a checkpoint after ``t`` steps."""
+        """Whether it is time for a checkpoint after ``t`` steps, where there can be one."""
+        if not self.can_save:
+            return False
         if self.save_every is not None:
             return t - self.saved_at >= self.save_every
         return t > self.saved_at and time.monotonic() - self._saved_time >= self._seconds

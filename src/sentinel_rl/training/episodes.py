@@ -178,7 +178,7 @@ def read_monitor(path: Path, run: int, steps: int) -> EpisodeTable:
     A file that cannot be read is warned about, and gives no episodes.
     """
     try:
-        lines = path.read_text().splitlines()[1:]
+        _, *lines = path.read_text().splitlines()
         rows = [(float(r["r"]), int(r["l"]), r["terminated"] == "1", float(r["t"])) for r in csv.DictReader(lines)]
     except (OSError, ValueError, KeyError) as error:
         warnings.warn(

@@ -186,18 +186,18 @@ class History:
             return {}
         return {f"{_EVALUATION}t": found[0]} | {f"{_EVALUATION}{k}": v for k, v in found[1]._asdict().items()}
 
-    def restore(self, t: int, state: Mapping[str, np.ndarray]) -> None:
+    def restore(self, t: int, state: Mapping[str, Any]) -> None:
         """Go back to what `state` gave after step ``t``."""
+        arrays = {name: np.asarray(values) for name, values in state.items()}  # they may come from a device
 
         def named(prefix: str) -> dict[str, np.ndarray]:
-            return {name.removeprefix(prefix): values for name, values in state.items() if name.startswith(prefix)}
+            return {name.removeprefix(prefix): values for name, values in arrays.items() if name.startswith(prefix)}
 
-        state = {name: np.asarray(values) for name, values in state.items()}
         self._tables = [EpisodeTable(**named(_TABLE))]
         self._counter.restore(t, **named(_PARTIAL))
         self._sums = {name: np.array(values) for name, values in named(_METRIC).items()}
-        self._counts = np.array(state["counts"])
-        self._report_times = [int(moment) for moment in state["report_times"]]
+        self._counts = np.array(arrays["counts"])
+        self._report_times = [int(moment) for moment in arrays["report_times"]]
         reports = named(_REPORT)
         self._reports = [
             {name: values[:, i] for name, values in reports.items()} for i in range(len(self._report_times))
@@ -205,7 +205,7 @@ class History:
         played = named(_EVALUATION)
         moments = [int(moment) for moment in played.pop("t", ())]
         self._evaluations = [(at, Episodes(**{k: v[:, i] for k, v in played.items()})) for i, at in enumerate(moments)]
-        self.started = time.time() - float(state["elapsed"])
+        self.started = time.time() - float(arrays["elapsed"])
 
     def restore_episodes(self, t: int, tables: Sequence[EpisodeTable], reward: np.ndarray, length: np.ndarray) -> None:
         """Go back to step ``t`` of a run that kept its episodes but no curves; see `sentinel_rl.training.legacy`."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.handle import EnvHandle
+from sentinel_rl.errors import NumericalError
 from sentinel_rl.replay import padded_like
 from sentinel_rl.training.episodes import Episode, EpisodeLog
 from sentinel_rl.training.history import History
@@ -65,21 +66,26 @@ class HostTraining(BaseTraining):
     ) -> Iterator[Progress]:
         """Advance to step `end`, by default to the end of the plan.
 
-        Progress is told about every `target` steps, and at the end of an episode when `pause` asks for it: only there
-        can a checkpoint be taken.
+        Progress is told about every `target` steps, counted from the first of all, and at the end of an episode when
+        `pause` asks for it: only there can a checkpoint be taken.
         """
         last = self.plan.steps if end is None else min(end, self.plan.steps)
+        every = min(target or _CHUNK, _CHUNK)
         updates: list[tuple[int, Mapping[str, Any]]] = []
         told, waiting = self.t, 0
         while self.t < last and not self.stopped_early:
             ended, metrics = self._step()
             updates += [(self.t, each) for each in metrics]
             waiting = waiting + 1 if pause(self.t) else 0
-            savable = ended and self._resumable
-            paused = waiting > 0 and (savable or waiting > _LONGEST_WAIT or not self._resumable)
-            if paused or self.t - told >= min(target or _CHUNK, _CHUNK) or self.t >= last or self.stopped_early:
-                told, waiting = self.t, 0
-                yield Progress(self.t, self.plan.steps, self.seeds, self.history, self._taken_in(updates), savable)
+            savable = ended and self.resumable
+            stoppable = savable or waiting > _LONGEST_WAIT or not self.resumable
+            paused = waiting > 0 and stoppable
+            due = self.t // every > told // every or self.t >= last or self.stopped_early
+            told, waiting = self.t, 0 if paused else waiting
+            if paused or due:
+                measured = self._taken_in(updates)
+                about = savable, stoppable, not due
+                yield Progress(self.t, self.plan.steps, self.seeds, self.history, measured, *about)
                 updates.clear()
 
     def _step(self) -> tuple[bool, list[Metrics]]:
@@ -103,6 +109,12 @@ class HostTraining(BaseTraining):
     def _taken_in(self, updates: Sequence[tuple[int, Mapping[str, Any]]]) -> dict[str, np.ndarray]:
         names = updates[0][1] if updates else ()
         metrics = {name: np.array([[float(update[name]) for _, update in updates]]) for name in names}
+        if (wrong := np.flatnonzero(~np.isfinite(metrics.get("loss", np.zeros((1, 0)))))).size:
+            loss, t = metrics["loss"][0, wrong[0]], updates[wrong[0]][0]
+            raise NumericalError(
+                f"loss {loss} at step {t} of seed {self.seeds[0]}: a smaller learning rate may help; "
+                "the last checkpoint is kept"
+            )
         self.history.add_metrics(np.array([t for t, _ in updates], np.int64), metrics)
         return metrics
 
@@ -121,7 +133,7 @@ class HostTraining(BaseTraining):
         return self.run.state
 
     @property
-    def _resumable(self) -> bool:
+    def resumable(self) -> bool:
         """Whether a checkpoint can be taken where an episode ended."""
         return isinstance(self.run.world, GymnasiumWorld)
 

@@ -38,6 +38,8 @@ class Progress:
         history: episodes and curves so far.
         metrics: of the chunk's updates by name, ``[runs, updates]``; NaN where there was none.
         savable: whether a checkpoint can be taken here.
+        stoppable: whether training may be stopped here; elsewhere the end of an episode is worth waiting for.
+        interim: whether training only pauses here for a checkpoint or a stop, which leaves no trace in the history.
     """
 
     t: int
@@ -46,6 +48,8 @@ class Progress:
     history: History
     metrics: Mapping[str, np.ndarray]
     savable: bool = True
+    stoppable: bool = True
+    interim: bool = False
 
     @property
     def done(self) -> bool:
@@ -102,7 +106,7 @@ class BaseTraining(abc.ABC):
         scores = np.nan_to_num(measure(played, ["return"])["return"], nan=-np.inf)
         for run, score in enumerate(scores):
             if len(self.best) <= run or score > self.best[run].score:
-                policy = jax.tree.map(np.asarray, self.agents[run].policy(self.state_of(run)))
+                policy = jax.tree.map(_on_host, self.agents[run].policy(self.state_of(run)))
                 self.best[run : run + 1] = [Best(t, float(score), policy)]
 
     def kept(self) -> dict[str, Any]:

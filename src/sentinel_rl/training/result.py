@@ -36,7 +36,7 @@ class Result:
         episodes: of the final evaluation, ``[S, E]``; None where none was asked for.
         diagnostics: of the final evaluation, means over its decisions by name, ``[S, ...]``.
         evaluations: the step counts ``[N]`` of the periodic evaluations, and their episodes ``[S, N, E]``.
-        best: the best policy of every run by its periodic evaluations.
+        best: the best policy of every run by its periodic evaluations; None for a run that failed before the first.
         failures: why runs have failed, by seed.
         agent_states: the final state of every run's agent.
     """
@@ -51,7 +51,7 @@ class Result:
     episodes: Episodes | None
     diagnostics: Mapping[str, np.ndarray]
     evaluations: tuple[np.ndarray, Episodes] | None
-    best: list[Best]
+    best: list[Best | None]
     failures: Mapping[int, str]
     agent_states: list[Any] = dataclasses.field(repr=False)
 
@@ -68,8 +68,7 @@ class Result:
             return parts[0]
         tables = [part.table._replace(run=np.full_like(part.table.run, i)) for i, part in enumerate(parts)]
         played = [part.episodes for part in parts if part.episodes is not None]
-        found = [part.evaluations for part in parts if part.evaluations is not None]
-        whole = len(found) == len(parts) and all(len(each[0]) == len(found[0][0]) for each in found)
+        judged = any(part.best for part in parts)
         return cls(
             agents=[agent for part in parts for agent in part.agents],
             handle=parts[0].handle,
@@ -80,8 +79,8 @@ class Result:
             table=EpisodeTable.join(tables),
             episodes=_joined(played) if played else None,
             diagnostics=_rows([part.diagnostics for part in parts]),
-            evaluations=(found[0][0], _joined([each[1] for each in found])) if whole else None,
-            best=[best for part in parts for best in part.best],
+            evaluations=_joined_evaluations(parts),
+            best=[best for part in parts for best in (part.best or [None] * (judged * len(part.seeds)))],
             failures={seed: why for part in parts for seed, why in part.failures.items()},
             agent_states=[state for part in parts for state in part.agent_states],
         )
@@ -121,6 +120,26 @@ def _rows(parts: Sequence[Mapping[str, np.ndarray]]) -> dict[str, np.ndarray]:
 
 def _joined(parts: Sequence[Episodes]) -> Episodes:
     return Episodes(*(np.concatenate(fields) for fields in zip(*parts, strict=True)))
+
+
+def _joined_evaluations(parts: Sequence[Result]) -> tuple[np.ndarray, Episodes] | None:
+    """The periodic evaluations of runs one after the other; those that a run did not live to see are NaN."""
+    found = [part.evaluations for part in parts if part.evaluations is not None]
+    if not found:
+        return None
+    times, longest = max(found, key=lambda each: len(each[0]))
+    episodes = np.shape(longest.reward)[-1]
+
+    def filled_up(part: Result) -> Episodes:
+        count = 0 if part.evaluations is None else len(part.evaluations[0])
+        missing = np.full((len(part.seeds), len(times) - count, episodes), np.nan)
+        if part.evaluations is None:
+            return Episodes(*[missing] * len(Episodes._fields))
+        if count == len(times):
+            return part.evaluations[1]
+        return Episodes(*(np.concatenate([field, missing], axis=1) for field in part.evaluations[1]))
+
+    return times, _joined([filled_up(part) for part in parts])
 
 
 def _to_host(leaf: Any) -> Any:

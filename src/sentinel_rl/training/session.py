@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
 
 from sentinel_rl.envs.handle import EnvHandle
@@ -37,7 +38,17 @@ class Evaluator:
         self.handle, self.episodes, self.seed, self.gamma = handle, episodes, seed, gamma
 
     def __call__(self, training: BaseTraining) -> tuple[Episodes, dict[str, np.ndarray]]:
-        """Episodes ``[runs, E]``, and means of diagnostics over their decisions where these are compiled."""
+        """Episodes ``[runs, E]``, and means of diagnostics over their decisions where these are compiled.
+
+        All numbers of a run that has failed are NaN.
+        """
+        played, told = self._play(training)
+        if training.failures:
+            failed = np.isin(np.arange(len(training.seeds)), list(training.failures))
+            played, told = jax.tree.map(lambda values: _without(values, failed), (played, told))
+        return played, told
+
+    def _play(self, training: BaseTraining) -> tuple[Episodes, dict[str, np.ndarray]]:
         if isinstance(training, Training) and self.handle.is_jax:
             evaluation = Evaluation("evaluation", self.episodes, self.seed)
             (told,) = evaluate_population([training], self.handle.env, evaluation, self.gamma)
@@ -48,6 +59,11 @@ class Evaluator:
             for run, (seed, state) in enumerate(zip(training.seeds, training.agent_states(), strict=True))
         ]
         return Episodes(*(np.stack([np.asarray(f) for f in fields]) for fields in zip(*rows, strict=True))), {}
+
+
+def _without(values: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """Values with NaN in place of some rows."""
+    return np.where(rows.reshape(-1, *[1] * (values.ndim - 1)), np.nan, values)
 
 
 class Reporter:
@@ -70,7 +86,7 @@ class Reporter:
     def __call__(self, training: BaseTraining, progress: Progress) -> None:
         """Look at a training after a chunk of steps."""
         active = any(logger.active for logger in self.loggers)
-        if self.reports or active:
+        if (self.reports or active) and not progress.interim:
             training.report()
         told = training.history.last_report() if active else {}
         fps = (progress.t - self._from) / max(time.perf_counter() - self._began, 1e-9)
@@ -168,11 +184,12 @@ class Session:
             self._call(Progress(self.t, first.plan.steps, first.seeds, first.history, {}))
         for end in self._ends():
             for together in self._chunks(end):
-                for reporter, training, progress in zip(self.reporters, self.trainings, together, strict=True):
+                looked_at = zip(self.reporters, self.trainings, together, strict=bool(self.reporters))
+                for reporter, training, progress in looked_at:
                     reporter(training, progress)
                 proceed = self._call(together[0]) and not first.stopped_early
                 self._save(together[0], last=together[0].done or not proceed)
-                if self.stopper.requested and not together[0].done:
+                if self.stopper.requested and together[0].stoppable and not together[0].done:
                     self._stop()
                 if not proceed:
                     self.stopped_early = True

@@ -24,7 +24,7 @@ from sentinel_rl.training import legacy
 from sentinel_rl.training.checkpoints import Keeper
 from sentinel_rl.training.evaluation import EVALUATION_SEED
 from sentinel_rl.training.host_loop import HostTraining, OnStep
-from sentinel_rl.training.identity import run_identity
+from sentinel_rl.training.identity import env_identity, run_identity
 from sentinel_rl.training.loop import BaseTraining, Training
 from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.policy import best_file, policy_file, save_policy
@@ -60,7 +60,7 @@ def train(
     evaluate_every: int | None = None,
     evaluation_env: EnvLike = None,
     evaluation_seed: int = EVALUATION_SEED,
-    gamma: float | None = None,
+    evaluation_gamma: float | None = None,
     callbacks: Callback | Sequence[Callback] = (),
     sinks: Sequence[Sink] = (),
     folder: str | Path | None = None,
@@ -86,8 +86,8 @@ def train(
         evaluate_every: steps between two evaluations during training; they also choose the best policy of a run.
         evaluation_env: to evaluate in; by default the one to train in, a Gymnasium one made again from its spec.
         evaluation_seed: of the episodes of evaluations.
-        gamma: discount of reported returns; by default the task's own (`EnvSpec.gamma`), whatever the agent learns
-            with.
+        evaluation_gamma: discount of the returns that are reported, of training as of evaluations; by default the
+            task's own (`EnvSpec.gamma`), whatever the agent learns with, which is its option ``gamma``.
         callbacks: functions of a `Progress`, called after every chunk of steps; False ends the training.
         sinks: take the scalars of the training, see `sentinel_rl.training.sinks`.
         folder: for configuration, checkpoints, episodes, policies and curves; training that was interrupted there is
@@ -120,7 +120,7 @@ def train(
         handle=handle,
         plan=plan,
         seeds=seeds,
-        gamma=handle.spec.gamma if gamma is None else float(gamma),
+        gamma=handle.spec.gamma if evaluation_gamma is None else float(evaluation_gamma),
         points=points,
         evaluate=evaluate,
         evaluate_every=evaluate_every,
@@ -164,7 +164,13 @@ class Job:
 
     def configuration(self) -> dict[str, Any]:
         """The identity of the runs, as their folder keeps it."""
-        evaluation = {"episodes": self.evaluate, "every": self.evaluate_every, "seed": self.evaluation_seed}
+        env = None if self.evaluation_env is None else env_identity(resolve_env(self.evaluation_env))
+        evaluation = {
+            "episodes": self.evaluate,
+            "every": self.evaluate_every,
+            "seed": self.evaluation_seed,
+            "env": env,
+        }
         judged = {"gamma": self.gamma, "points": self.points, "evaluation": evaluation if self.evaluate else None}
         return {**run_identity(self.agents, self.handle, self.plan, self.seeds), **judged}
 
@@ -289,7 +295,7 @@ def _run(job: Job, session: Session, folder: RunFolder | None, failed_before: in
         episodes=episodes,
         diagnostics=diagnostics,
         evaluations=training.history.evaluations(),
-        best=training.best,
+        best=[best if np.isfinite(best.score) else None for best in training.best],
         failures={training.seeds[run]: why for run, why in training.failures.items()},
         agent_states=training.agent_states(),
     )
@@ -389,7 +395,20 @@ def _evaluation_handle(job: Job) -> EnvHandle:
     spec = getattr(job.handle.env, "spec", None)
     if spec is None:
         raise UsageError(f"{job.handle.spec.name} cannot be made a second time to evaluate in: give evaluation_env")
-    return dataclasses.replace(job.handle, env=gymnasium.make(spec))
+    return dataclasses.replace(job.handle, env=_made_again(spec))
+
+
+# What `gymnasium.make_vec` notes beside the settings of one environment.
+_OF_A_VECTOR = ("num_envs", "vectorization_mode", "vector_kwargs", "wrappers", "max_episode_steps")
+
+
+def _made_again(spec: Any) -> "gymnasium.Env[Any, Any]":
+    """One environment of a Gymnasium spec, also of that of a vector."""
+    own = {name: value for name, value in spec.kwargs.items() if name not in _OF_A_VECTOR}
+    env = gymnasium.make(dataclasses.replace(spec, kwargs=own))
+    for wrap in spec.kwargs.get("wrappers", ()):
+        env = wrap(env)
+    return env
 
 
 def _signals(folder: str | Path | None) -> AbstractContextManager[Stopper]:
