@@ -2,9 +2,11 @@
 
     python benchmarks/highway_learner.py risk --runs 50 --seed 2000
     python benchmarks/highway_learner.py ablation --runs 12 --seed 100
+    python benchmarks/highway_learner.py show --out results/learner/risk.csv
 
-``value`` is the mean discounted return of the frozen policy (the task's own gamma .99), ``tail`` its CVaR .25, ``crashes``
-those of the ego during training, exploration included. An accelerator trains all agents of a table in one program.
+``value`` is the mean discounted return of the frozen policy (the task's own gamma .99), ``tail`` its CVaR .25, and
+``crashes`` those of the ego during training, exploration included. An accelerator trains all agents of a table in one
+program. ``show`` prints the table of a file again.
 """
 
 import argparse
@@ -12,7 +14,7 @@ import csv
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jax
 import numpy as np
@@ -29,6 +31,13 @@ RISKS = {
     "additive CVaR .25": ("cvar:1", "cvar:0.25"),
     "CVaR .5 o CVaR .5": ("cvar:0.5", "cvar:0.5"),
     "CVaR .25 o CVaR .25": ("cvar:0.25", "cvar:0.25"),
+}
+# The columns, and which side of each is bad.
+SHOWN: Mapping[str, Literal["low", "high"]] = {
+    "value": "low",
+    "tail": "low",
+    "terminations_per_1000": "high",
+    "crashes": "high",
 }
 NEUTRAL = {"epistemic": "cvar:1", "aleatory": "cvar:1"}
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
@@ -72,7 +81,7 @@ def rows(record: Record) -> list[dict[str, Any]]:
 def main() -> None:
     """Train, print the table and write the single runs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=("risk", "ablation"))
+    parser.add_argument("table", choices=("risk", "ablation", "show"))
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=100)
     parser.add_argument("--steps", type=int, default=100_000)
@@ -81,40 +90,41 @@ def main() -> None:
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="options of all agents")
     parser.add_argument("--out", type=Path, help="file for the single runs, CSV")
     given = parser.parse_args()
+    if given.table == "show":
+        with given.out.open(newline="") as file:
+            show([{**row, **{name: float(row[name]) for name in SHOWN}} for row in csv.DictReader(file)])
+        return
     options = {name: _value(text) for name, _, text in (pair.partition("=") for pair in given.set)}
     seeds = list(range(given.seed, given.seed + given.runs))
     wanted = cells(given.table, given.steps, seeds, given.episodes, options)
     wanted = [cell for cell in wanted if given.only is None or cell.label.startswith(tuple(given.only))]
-    print(
-        f"{jax.devices()[0].device_kind}, {given.runs} runs of {given.steps} steps, seeds from {given.seed}, {options}"
-    )
+    device = jax.devices()[0].device_kind
+    print(f"{device}, {given.runs} runs of {given.steps} steps, seeds from {given.seed}, {options}")
     single: list[dict[str, Any]] = []
     began = time.perf_counter()
     for batch in grouped(wanted):
         records = run_cells(batch)
-        seconds = records[0].about["seconds"]
-        print(
-            f"{len(batch)} cells: " + ", ".join(f"{name} {value:.0f} s" for name, value in seconds.items()), flush=True
-        )
-        for record in records:
-            found = rows(record)
-            single += found
-            shown = []
-            for name, worse in (
-                ("value", "low"),
-                ("tail", "low"),
-                ("terminations_per_1000", "high"),
-                ("crashes", "high"),
-            ):
-                told = summarise(np.array([row[name] for row in found]), worse=worse)
-                shown.append(f"{name} {told.mean:8.2f} [{told.low:.2f}, {told.high:.2f}]")
-            print(f"{record.cell.label:<38} " + "  ".join(shown), flush=True)
+        seconds = records[0].about["seconds"].items()
+        print(f"{len(batch)} cells: " + ", ".join(f"{name} {value:.0f} s" for name, value in seconds), flush=True)
+        found = [row for record in records for row in rows(record)]
+        show(found)
+        single += found
     print(f"{time.perf_counter() - began:.0f} s in all")
     if given.out is not None:
         with given.out.open("w", newline="") as file:
             writer = csv.DictWriter(file, list(single[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(single)
+
+
+def show(single: list[dict[str, Any]]) -> None:
+    """Print means with 95 % bootstrap intervals over runs."""
+    for label in dict.fromkeys(row["agent"] for row in single):
+        told = []
+        for name, worse in SHOWN.items():
+            one = summarise(np.array([row[name] for row in single if row["agent"] == label]), worse=worse)
+            told.append(f"{name} {one.mean:.2f} [{one.low:.2f}, {one.high:.2f}]")
+        print(f"{label:<38} " + "  ".join(told), flush=True)
 
 
 def _value(text: str) -> Any:

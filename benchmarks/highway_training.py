@@ -15,8 +15,8 @@ from typing import Any
 import _measure
 import numpy as np
 from cartpole_falls import write_rows
-
 from sentinel_rl.agents.catalog import make_agent
+
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import use_all_cores
