@@ -1,27 +1,26 @@
 """Every agent: a seed repeats bit for bit, also when its run was killed or stopped on the way and then resumed."""
 
+import signal
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 import pytest
 
-from sentinel_rl.agents.catalog import AGENTS, make_agent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.errors import Stopped
 from sentinel_rl.storage.checkpoint import saved
-from sentinel_rl.storage.run_folder import open_run
-from sentinel_rl.training.loop import Training, train
-from sentinel_rl.training.schedule import Every, Plan
-from sentinel_rl.training.signals import Stopper
+from sentinel_rl.training.policy import load_policy
+from sentinel_rl.training.result import Result
+from sentinel_rl.training.trainer import train
 from tests.learners import OPTIONS
-from tests.storage.trees import assert_same
+from tests.training.pole import bit_equal
+from tests.training.results import assert_same_folder, assert_same_result
 
 pytestmark = pytest.mark.usefixtures("quick_compile")
 
-ENV = CartPole()
-PLAN = Plan(80, Every(20), warmup=20)
+ENV = CartPole(200)
 SEEDS = [4, 9]
 
 
@@ -29,62 +28,73 @@ class Killed(BaseException):
     """Nobody catches it: what is not on the disk by then is lost."""
 
 
-def begin(name: str) -> Training:
-    agent = make_agent(name, ENV.spec, **OPTIONS[name])
-    return Training([agent] * len(SEEDS), ENV, PLAN, SEEDS)
+class Whole(NamedTuple):
+    """A training that nobody disturbed, and its folder."""
+
+    result: Result
+    folder: Path
 
 
-def go(name: str, path: Path, **how: Any) -> Training:
-    """Train, or go on with what the folder holds; chunks of one length, so that one program serves all."""
-    training = begin(name)
-    with open_run(path, {"seeds": SEEDS}) as folder:
-        train(training, folder, save_every=20, **how)
-    return training
+def go(name: str, path: Path | None = None, callback: Any = ()) -> Result:
+    """Train, or go on with what the folder holds."""
+    plan = {"learn_every": 20, "warmup": 20}
+    given = {"save_every": 20, "reports": False, "callbacks": callback, "folder": path}
+    return train(name, "CartPole-v0", 80, SEEDS, **given, **plan, **OPTIONS[name])
 
 
-@pytest.fixture(scope="module", params=AGENTS)
+@pytest.fixture(scope="module", params=OPTIONS)
 def name(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
 
 @pytest.fixture(scope="module")
-def whole(name: str, tmp_path_factory: pytest.TempPathFactory) -> Training:
+def whole(name: str, tmp_path_factory: pytest.TempPathFactory) -> Whole:
     """A training that nobody disturbed."""
-    return go(name, tmp_path_factory.mktemp("whole"))
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    return Whole(go(name, folder), folder)
 
 
-def test_a_seed_repeats_and_seeds_differ(name: str, whole: Training):
-    again = begin(name)
-    for _ in again.chunks(20):
-        pass
-    assert_same(again.tree(), whole.tree())
-    one, other = (run.obs for run in whole.tree()["runs"])
-    assert np.any(one != other)
+def test_a_seed_repeats_and_seeds_differ(name: str, whole: Whole):
+    assert_same_result(go(name), whole.result)
+    one, other = (whole.result.table.of_run(run).end.tolist() for run in range(2))
+    assert one != other
 
 
-def test_killed_and_resumed_equals_whole(name: str, whole: Training, tmp_path: Path):
+def test_killed_and_resumed_equals_whole(name: str, whole: Whole, tmp_path: Path):
     def kill(progress: Any) -> None:
         if progress.t == 60:
             raise Killed
 
     with pytest.raises(Killed):
-        go(name, tmp_path, report=kill)
-    assert saved(tmp_path / "checkpoints")[-1].step == 40, "20 steps are lost, and made again"
-    resumed = go(name, tmp_path)
-    assert_same(resumed.tree(), whole.tree())
-    assert [log.terminations for log in resumed.logs] == [log.terminations for log in whole.logs]
+        go(name, tmp_path / "run", kill)
+    assert saved(tmp_path / "run" / "checkpoints")[-1].step == 40, "20 steps are lost, and made again"
+    assert_same_result(go(name, tmp_path / "run"), whole.result)
+    assert_same_folder(tmp_path / "run", whole.folder)
 
 
-def test_stopped_and_resumed_equals_whole(name: str, whole: Training, tmp_path: Path):
-    stopper = Stopper(active=True)
-    stopper.requested = True
+def test_stopped_and_resumed_equals_whole(name: str, whole: Whole, tmp_path: Path):
+    def interrupt(progress: Any) -> None:
+        signal.raise_signal(signal.SIGTERM)
+
     with pytest.raises(Stopped, match="after 20 of 80 steps, and saved"):
-        go(name, tmp_path, stopper=stopper)
-    assert_same(go(name, tmp_path).tree(), whole.tree())
+        go(name, tmp_path / "run", interrupt)
+    assert_same_result(go(name, tmp_path / "run"), whole.result)
+    assert_same_folder(tmp_path / "run", whole.folder)
 
 
-def test_what_was_learnt_is_what_counts(name: str, whole: Training):
+def test_what_was_learnt_is_what_counts(name: str, whole: Whole):
     """The runs that are compared above did learn, all but those that have nothing to learn."""
-    before, after = (jax.tree.leaves(each.agent_states()[0].online) for each in (begin(name), whole))
-    changed = [bool(np.any(np.asarray(a) != np.asarray(b))) for a, b in zip(before, after, strict=True)]
-    assert changed == [name != "random"] * len(before)
+    agent = whole.result.agents[0]
+    key = jax.random.split(jax.random.key(SEEDS[0]), 3)[0]
+    before = agent.policy(jax.jit(lambda key: agent.init(ENV.spec, key))(key))
+    after = agent.policy(whole.result.agent_states[0])
+    changed = [bool(np.any(a != b)) for a, b in zip(*map(jax.tree.leaves, (before, after)), strict=True)]
+    assert changed == [name != "random"] * len(changed)
+
+
+def test_its_policies_are_saved(name: str, whole: Whole):
+    for run, seed in enumerate(SEEDS):
+        found = load_policy(whole.folder / f"policy_seed_{seed}.zip")
+        agent, state = whole.result.agents[run], whole.result.agent_states[run]
+        assert (found.kind, found.agent, found.seed, found.steps) == (name, agent, seed, 80)
+        assert bit_equal(agent.policy(found.state), agent.policy(state))

@@ -1,5 +1,6 @@
-"""Configurations as text: one for each, and an account of what differs."""
+"""Configurations as text: one for each, an account of what differs, and what names an object."""
 
+import dataclasses
 import json
 from pathlib import Path
 
@@ -10,7 +11,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rl.errors import UsageError
-from sentinel_rl.storage.configuration import Difference, canonical, differences, digest, plain, table
+from sentinel_rl.storage.configuration import (
+    Difference,
+    canonical,
+    differences,
+    digest,
+    identity,
+    plain,
+    restored,
+    table,
+)
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
@@ -69,3 +79,77 @@ def test_an_integer_is_not_a_float():
 
 def test_long_values_are_cut():
     assert table([Difference("seeds", "[" + "0," * 100, "[]")]).splitlines()[1].endswith("...  []")
+
+
+@dataclasses.dataclass
+class Part:
+    """An object with a name."""
+
+    size: int = 3
+    rate: "float | None" = None
+    inner: object = None
+
+
+class Newer(Part):
+    """One whose author counts its versions."""
+
+    version = "b"
+
+
+@dataclasses.dataclass
+class Counted:
+    """One that has its version for a field."""
+
+    version: int = 7
+
+
+NAME = f"{Part.__module__}.Part"
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (Part(), {"class": NAME, "size": 3, "rate": None, "inner": None}),
+        (Part(rate=2), {"class": NAME, "size": 3, "rate": 2.0, "inner": None}),
+        (Part(rate=np.inf), {"class": NAME, "size": 3, "rate": "inf", "inner": None}),
+        (Newer(), {"class": f"{Part.__module__}.Newer", "version": "b", "size": 3, "rate": None, "inner": None}),
+        (Counted(), {"class": f"{Part.__module__}.Counted", "version": 7}),
+        ([Part, plain], [{"function": NAME}, {"function": "sentinel_rl.plain"}]),
+        ({"a": (1, range(2))}, {"a": [1, [0, 1]]}),
+        (np.float32(0.5), 0.5),
+        (jnp.arange(3), [0, 1, 2]),
+    ],
+)
+def test_an_object_is_named_by_its_class_and_all_its_fields(value, expected):
+    found = identity(value)
+    assert canonical(found) == canonical(expected)
+    assert canonical(found) == canonical(plain(found)), "it can be written down"
+
+
+def test_a_large_array_is_named_by_its_bytes():
+    many = np.zeros((10, 10), np.float32)
+    found = identity(many)
+    assert found == identity(many.copy()) == identity(np.asfortranarray(many))
+    assert found["array"] == "float32[10, 10]"
+    assert found != identity(many.reshape(4, 25)) != identity(many.astype(np.float64))
+
+
+def test_what_cannot_be_named_is_told_with_its_place():
+    class Local:
+        pass
+
+    with pytest.raises(UsageError, match=r"agent\.inner\.inner is of type Local, which cannot be named in a file"):
+        identity(Part(inner=Part(inner=Local())), "agent")
+    with pytest.raises(
+        UsageError, match=r"agent\.inner\[0\] is 'test_what_.*Local', which cannot be named in a file: def"
+    ):
+        identity(Part(inner=[dataclasses.dataclass(Local)()]), "agent")
+
+
+@given(VALUES)
+def test_tuples_and_infinity_come_back(value):
+    read = json.loads(canonical({"hidden": (1, (2,)), "lam": -np.inf, "value": value}))
+    assert restored(read)["hidden"] == (1, (2,))
+    assert restored(read)["lam"] == -np.inf
+    if value not in ("inf", "-inf"):
+        assert canonical(restored(read)) == canonical(read)

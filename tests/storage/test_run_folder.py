@@ -112,6 +112,39 @@ class TestRules:
         refused(path, "no readable config.json")
 
 
+class TestBeside:
+    def test_what_is_noted_beside_the_configuration_is_not_compared(self, path):
+        begin(path, about={"typed": ("k", 4)})
+        assert status(path).about == {"typed": ["k", 4]}
+        with open_run(path, CONFIGURATION, about={"typed": "otherwise"}) as folder:
+            assert folder.resumed
+            assert folder.about == {"typed": "otherwise"}
+        assert status(path).about == {"typed": ["k", 4]}, "what was noted first stays"
+
+    def test_a_folder_may_have_nothing_noted(self, path):
+        begin(path)
+        assert status(path).about == {}
+        content = json.loads((path / CONFIG).read_text())
+        del content["about"]  # version 0.1
+        (path / CONFIG).write_text(json.dumps(content))
+        found = status(path)
+        assert (found.state, found.about) == ("unfinished", None)
+        assert begin(path).resumed
+
+    def test_an_earlier_configuration_is_compared_as_this_version_understands_it(self, path):
+        before = {"env": "CartPole-v1", "k": 4}
+        with open_run(path, before):
+            pass
+
+        def upgrade(configuration):
+            return {"env": configuration["env"], "agent": {"k": configuration["k"]}}
+
+        with open_run(path, {"env": "CartPole-v1", "agent": {"k": 4}}, upgrade=upgrade) as folder:
+            assert folder.resumed
+        assert status(path).configuration == before, "it stays as it was written"
+        refused(path, r"agent\.k +4 +8", {"env": "CartPole-v1", "agent": {"k": 8}}, upgrade=upgrade)
+
+
 class TestOverwrite:
     @pytest.mark.parametrize("finish", [False, True])
     def test_it_begins_anew(self, path, finish):
