@@ -1,5 +1,6 @@
 """The account of a decision: as numbers that add up, a table, JSON and a picture."""
 
+import functools
 import json
 
 import jax
@@ -7,17 +8,41 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sentinel_rl.agents.sentinel import SentinelAgent
-from sentinel_rl.explanation import Explanation, explain
+from sentinel_rl.agents.agent import Account, BaseAgent
+from sentinel_rl.agents.sentinel import SentinelAgent, SentinelState
+from sentinel_rl.envs.handle import EnvHandle
+from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.errors import UsageError
+from sentinel_rl.explanation import Estimates, Explanation, explain
 from sentinel_rl.nets import init_networks
 from sentinel_rl.returns import Support
 from sentinel_rl.risk import CVaR, Expectation
+from tests.training.pole import compilations
 
 
-def told(first_action: int = 0, **options) -> Explanation:
+OBS = np.array([2.0, -1.0], np.float32)
+
+
+def make(**options) -> tuple[SentinelAgent, SentinelState]:
     agent = SentinelAgent(Support(-1.0, 3.0, 9), k=3, hidden=(8,), **options)
-    networks = init_networks(jax.random.key(0), 3, 2, 4, 9, (8,), "separate")
-    return explain(agent, networks, np.array([2.0, -1.0], np.float32), first_action)
+    return agent, agent.with_policy(networks())
+
+
+@functools.cache
+def networks():
+    return init_networks(jax.random.key(0), 3, 2, 4, 9, (8,), "separate")
+
+
+@jax.jit
+def act(agent: SentinelAgent, state: SentinelState):
+    """What the agent maximises, what it says it does, and what it does."""
+    obs = jnp.asarray(OBS)
+    return agent.values(state.online, obs), agent.account(state, obs).value, agent.greedy(state, obs, jax.random.key(0))
+
+
+def told(first_action: int = 0, names: tuple[str, ...] | None = None, **options) -> Explanation:
+    handle = EnvHandle(EnvSpec("small", 2, 4, action_names=names), None, (2,), first_action)
+    return explain(*make(**options), OBS, handle)
 
 
 @pytest.fixture(scope="module")
@@ -54,10 +79,10 @@ def test_neutral_measures_have_no_penalty():
 def test_scaled_weights_explain_what_the_agent_acts_on():
     scaled = told(aggregate="scale", epistemic=CVaR(0.5))
     assert scaled.measure == "cvar:0.5 o scaled cvar:0.25"
-    agent = SentinelAgent(Support(-1.0, 3.0, 9), k=3, hidden=(8,), aggregate="scale", epistemic=CVaR(0.5))
-    networks = init_networks(jax.random.key(0), 3, 2, 4, 9, (8,), "separate")
-    values = agent.values(networks, jnp.array([2.0, -1.0]))
+    values, account, action = act(*make(aggregate="scale", epistemic=CVaR(0.5)))
     np.testing.assert_allclose(scaled.assessment.composite, values, atol=1e-6)
+    np.testing.assert_allclose(account, values, atol=1e-6)
+    assert scaled.action == int(np.argmax(values)) == int(action)
 
 
 def test_the_table_marks_the_choice(why: Explanation):
@@ -74,6 +99,61 @@ def test_actions_are_counted_as_the_environment_does(why: Explanation):
     assert list(shifted.actions) == [1, 2, 3, 4]
     assert [row[2:5] for row in str(shifted).splitlines()[2:]] == ["[1]", "[2]", "[3]", "[4]"]
     assert json.loads(shifted.to_json())["actions"] == [1, 2, 3, 4]
+
+
+def test_actions_have_the_names_of_the_environment(why: Explanation):
+    named = told(names=("left", "keep lane", "right", "brake"))
+    assert named.labels == ["left", "keep lane", "right", "brake"]
+    rows = str(named).splitlines()[2:]
+    assert [row[2:12].strip() for row in rows] == named.labels
+    assert rows[why.action].startswith(f"> {named.labels[why.action]}")
+    assert [row.split()[-1] for row in rows] == [row.split()[-1] for row in str(why).splitlines()[2:]]
+    assert json.loads(named.to_json())["action_names"] == named.labels
+    assert named.plot().axes[why.action].get_title() == f"{named.labels[why.action]} (chosen)"
+    assert "action_names" not in json.loads(why.to_json())
+
+
+def test_an_agent_without_laws_tells_its_numbers():
+    handle = EnvHandle(EnvSpec("small", 2, 4), None, (2,), 0)
+    agent = Told()
+    why = explain(agent, jnp.array([1.0, 3.0, 2.0, 0.0]), OBS, handle)
+    assert isinstance(why, Estimates)
+    assert (why.action, why.measure, why.note, why.draws) == (1, "its value", "", None)
+    assert [row.split() for row in str(why).splitlines()[1:3]] == [["value", "spread"], ["[0]", "1", "0.5"]]
+    assert json.loads(why.to_json())["spread"] == [0.5] * 4
+
+
+def test_an_agent_that_tells_nothing_says_so():
+    with pytest.raises(UsageError, match=r"Silent does not explain its decisions: it has no method account"):
+        explain(Silent(), jnp.zeros(4), OBS, EnvHandle(EnvSpec("small", 2, 4), None, (2,), 0))
+
+
+class Silent(BaseAgent):
+    """Only what must be written."""
+
+    def init(self, spec, key):
+        return jnp.zeros(spec.num_actions)
+
+    def act(self, state, obs, epsilon, key):
+        return jnp.argmax(state).astype(jnp.int32)
+
+    def observe(self, state, t, transition, key):
+        return state
+
+    def learn(self, state, update, key):
+        return state, {}
+
+
+class Told(Silent):
+    def account(self, state, obs):
+        return Account(state, {"spread": jnp.full(4, 0.5)})
+
+
+def test_it_is_compiled_once(why: Explanation):
+    """Another observation of another agent of this shape compiles nothing."""
+    with compilations() as compiled:
+        told(lam=3.0)
+    assert compiled == []
 
 
 def test_json_holds_everything(why: Explanation):

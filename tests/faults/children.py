@@ -9,6 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
+import sentinel_rl.api
+import sentinel_rl.training.trainer  # noqa: F401 (for `sentinel train`, which imports when it runs)
+from sentinel_rl.cli import main
 from sentinel_rl.errors import SentinelError, Stopped
 from sentinel_rl.storage.checkpoint import latest, save
 from sentinel_rl.storage.run_folder import open_run
@@ -92,6 +95,13 @@ def train(path, steps, pause, progress):
             if step % 5 == 0:
                 save(folder.checkpoints, step, state, about)
         folder.finish({"x": state["x"]})
+
+
+def sentinel(arguments, told):
+    """The command ``sentinel`` on one core, as in the process of the tests, so that both share what is compiled."""
+    os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+    with open(told, "w", buffering=1) as sys.stderr:
+        main(arguments)
 
 
 def hold_run(path, ready):

@@ -69,11 +69,7 @@ def identity(value: Any, where: str = "value") -> Any:
     """What names an object in a file: its class, all its fields, and its ``version`` where it has one.
 
     A class of this library is named without its module, which may move. Small arrays are listed, large ones hashed. A
-    <<<<<<< HEAD
     whole number is the same whether it was typed as 4 or as 4.0.
-    =======
-    whole number in a field for real ones is a real one: ``lam=1`` is ``lam=1.0``.
-    >>>>>>> tests-training
 
     Raises:
         UsageError: for an object that cannot be named, with its place and what to do.
@@ -97,11 +93,7 @@ def identity(value: Any, where: str = "value") -> Any:
         return [identity(item, f"{where}[{index}]") for index, item in enumerate(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        real = {field.name for field in dataclasses.fields(value) if "float" in str(field.type)}
-        described = {
-            name: identity(float(part) if name in real and isinstance(part, int) else part, f"{where}.{name}")
-            for name, part in fields.items()
-        }
+        described = {name: identity(part, f"{where}.{name}") for name, part in fields.items()}
         version = getattr(value, "version", None)
         named = {} if "version" in fields or not isinstance(version, (int, str)) else {"version": version}
         return {"class": class_name(type(value), where), **named, **described}

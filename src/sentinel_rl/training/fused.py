@@ -5,6 +5,7 @@ reports and looks for NaN. All runs share one clock: learning happens when it is
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
 
@@ -150,7 +151,8 @@ def run_chunk(
     """
     sizes = [population.size for population in populations]
     agents = [population.agents for population in populations]
-    run_keys = join([population.runs.key for population in populations])
+    own_keys = [population.runs.key for population in populations]
+    run_keys = join(own_keys)
     origin = parts.begin[0]
 
     def keys_of(t: Array) -> StepKeys:
@@ -173,6 +175,14 @@ def run_chunk(
         rows = jax.lax.dynamic_update_index_in_dim(carry.rows, now.pack(), t - origin, axis=0)
         return _Carry(states, worlds, obs, rows)
 
+    def learn(states: list[Any], update: Int[Array, ""]) -> tuple[list[Any], list[Metrics]]:
+        each = each_run(lambda agent, state, key: agent.learn(state, update, learn_key(key, update)))
+        learned = [each(*own) for own in zip(agents, states, own_keys, strict=True)]
+        return [state for state, _ in learned], [metrics for _, metrics in learned]
+
+    def no_update(states: list[Any]) -> tuple[list[Any], list[Metrics]]:
+        return states, jax.tree.map(lambda row: jnp.full(row.shape, jnp.nan, row.dtype), shapes)
+
     def segment(number: Array, carried: tuple[_Carry, list[Metrics]]) -> tuple[_Carry, list[Metrics]]:
         carry, told = carried
         begin, end, update = (times[number] for times in clock)
@@ -189,7 +199,7 @@ def run_chunk(
                 carry = jax.lax.fori_loop(0, end - begin, turn, carry)
             else:  # where the end of a loop is not known, an accelerator asks the host at every turn
                 carry, _ = jax.lax.scan(lambda c, now: (advance(*now, c), None), carry, (times, keys), unroll=_UNROLL)
-        states, metrics = _learn(agents, carry.agents, cut(run_keys, sizes), update)
+        states, metrics = jax.lax.cond(update > 0, partial(learn, update=update), no_update, carry.agents)
         told = jax.tree.map(lambda rows, row: rows.at[number].set(row), told, metrics)
         return carry._replace(agents=states), told
 
@@ -197,7 +207,7 @@ def run_chunk(
     worlds, obs = join([(population.runs.env, population.runs.obs) for population in populations])
     blank = jnp.zeros((steps, sum(sizes), len(StepTrace._fields)))
     carry = _Carry([population.runs.agent for population in populations], worlds, obs, blank)
-    _, shapes = jax.eval_shape(lambda: _learn(agents, carry.agents, cut(run_keys, sizes), clock[2][0]))
+    _, shapes = jax.eval_shape(learn, carry.agents, clock[2][0])
     told = jax.tree.map(lambda row: jnp.full((len(parts), *row.shape), jnp.nan, row.dtype), shapes)
     carry, metrics = jax.lax.fori_loop(0, jnp.count_nonzero(clock[1] > clock[0]), segment, (carry, told))
     traces = unpack(jnp.moveaxis(carry.rows, 0, 1))
@@ -220,21 +230,3 @@ def _step_world(
     ended = after.terminated | after.truncated
     world, obs = jax.tree.map(lambda new, old: jnp.where(ended, new, old), env.reset(reset_key), (world, after.obs))
     return world, obs, after
-
-
-def _learn(
-    agents: list[Any], states: list[Any], keys: list[jax.Array], update: Int[Array, ""]
-) -> tuple[list[Any], list[Metrics]]:
-    """Learn if an update is due: the question is the same for all runs."""
-    learn = each_run(lambda agent, state, key: agent.learn(state, update, learn_key(key, update)))
-
-    def now(states: list[Any]) -> tuple[list[Any], list[Metrics]]:
-        learned = [learn(*own) for own in zip(agents, states, keys, strict=True)]
-        return [state for state, _ in learned], [metrics for _, metrics in learned]
-
-    def later(states: list[Any]) -> tuple[list[Any], list[Metrics]]:
-        _, metrics = jax.eval_shape(now, states)
-        return states, jax.tree.map(lambda m: jnp.full(m.shape, jnp.nan, m.dtype), metrics)
-
-    result: tuple[list[Any], list[Metrics]] = jax.lax.cond(update > 0, now, later, states)
-    return result
