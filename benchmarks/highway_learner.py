@@ -1,4 +1,4 @@
-"""The default learner on the highway: values, tails and crashes of agents that differ in their risk, or in one option.
+"""The preset `learner` on the highway: values, tails and crashes of agents that differ in their risk, or in one option.
 
     python benchmarks/highway_learner.py risk --runs 50 --seed 2000
     python benchmarks/highway_learner.py ablation --runs 12 --seed 100
@@ -41,7 +41,7 @@ SHOWN: Mapping[str, Literal["low", "high"]] = {
 }
 NEUTRAL = {"epistemic": "cvar:1", "aleatory": "cvar:1"}
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
-    "default learner, neutral": {},
+    "the preset, neutral": {},
     "encoder mlp": {"encoder": "mlp"},
     "encoder separate, the paper's sizes": {"encoder": "separate"},
     "the time limit ends the return": {"time_limit": "terminal"},
@@ -62,7 +62,15 @@ def cells(table: str, steps: int, seeds: list[int], episodes: int, options: Mapp
         chosen = {name: {**NEUTRAL, **changes} for name, changes in ABLATIONS.items()}
     evaluation = Evaluation("frozen", episodes)
     return [
-        Cell("sentinel", ENV, steps, tuple(seeds), {**options, **own}, evaluations=(evaluation,), label=name)
+        Cell(
+            "sentinel",
+            ENV,
+            steps,
+            tuple(seeds),
+            {"preset": "learner", **options, **own},
+            evaluations=(evaluation,),
+            label=name,
+        )
         for name, own in chosen.items()
     ]
 

@@ -50,7 +50,7 @@ OTHER: dict[str, Any] = {
     "mask": "poisson",
     "mask_rate": 0.9,
     "hidden": (9,),
-    "network": "shared",
+    "encoder": "mlp",
     "bootstrap_action": "member",
     "target_update": "gradient",
     "aggregate": "scale",

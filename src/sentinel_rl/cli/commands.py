@@ -101,23 +101,25 @@ def train(
     ] = "sentinel",
     k: Annotated[int | None, typer.Option("--k", help="Members of the ensemble.", show_default="4")] = None,
     aleatory: Annotated[
-        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law.", show_default="cvar:0.5")
+        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law.", show_default="cvar:0.25")
     ] = None,
     epistemic: Annotated[
-        str | None, typer.Option(metavar="MEASURE", help="Risk across the members.", show_default="cvar:0.5")
+        str | None, typer.Option(metavar="MEASURE", help="Risk across the members.", show_default="cvar:0.25")
     ] = None,
     lam: Annotated[
         float | None, typer.Option(help="FTRL's parameter; 0 weighs all members equally.", show_default="1.0")
     ] = None,
     preset: Annotated[
         str | None,
-        typer.Option(metavar="default|paper", help="The learner that learns, or the paper's.", show_default="default"),
+        typer.Option(
+            metavar="paper|learner", help="The paper's constants, or a learner that learns.", show_default="paper"
+        ),
     ] = None,
     reading: Annotated[
         str | None,
         typer.Option(metavar="sound|literal", help="How open places of the paper are read.", show_default="sound"),
     ] = None,
-    gamma: Annotated[float | None, typer.Option(help="Discount to learn with.", show_default="0.95")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Discount to learn with.", show_default="0.99")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
     ] = None,

@@ -62,6 +62,19 @@ class EncodedNetworks(eqx.Module):
         return outputs.reshape(self.num_actions, -1)
 
 
+def known_encoder(encoder: Any) -> str | Encoder:
+    """Return the name of an encoder, or an encoder, unless it is neither.
+
+    Raises:
+        UsageError: with what is allowed.
+    """
+    if isinstance(encoder, str) and encoder not in get_args(EncoderName):
+        raise UsageError(f"unknown encoder {encoder!r}: choose one of {', '.join(get_args(EncoderName))}")
+    if not isinstance(encoder, (str, Encoder)):
+        raise UsageError(f"an encoder is a name or an object with init and __call__, got {encoder!r}")
+    return encoder
+
+
 def make_networks(
     key: jax.Array,
     members: int,
@@ -85,9 +98,8 @@ def make_networks(
     Raises:
         UsageError: for an unknown encoder, one that does not fit the observation, or one that returns no features.
     """
+    encoder = known_encoder(encoder)
     if isinstance(encoder, str):
-        if encoder not in get_args(EncoderName):
-            raise UsageError(f"unknown encoder {encoder!r}: choose one of {', '.join(get_args(EncoderName))}")
         name = ("set" if spec.structure == "rows" else "mlp") if encoder == "auto" else encoder
         sizes = HIDDEN[name] if hidden is None else tuple(hidden)
         if name in ("separate", "mlp"):
