@@ -61,13 +61,14 @@ def cells(table: str, steps: int, seeds: list[int], episodes: int, options: Mapp
     else:
         chosen = {name: {**NEUTRAL, **changes} for name, changes in ABLATIONS.items()}
     evaluation = Evaluation("frozen", episodes)
+    common = {"preset": "learner", **options}
     return [
         Cell(
             "sentinel",
             ENV,
             steps,
             tuple(seeds),
-            {"preset": "learner", **options, **own},
+            {**common, **own},
             evaluations=(evaluation,),
             label=name,
         )

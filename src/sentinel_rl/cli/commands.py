@@ -112,7 +112,7 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            metavar="paper|learner", help="The paper's constants, or a learner that learns.", show_default="paper"
+            metavar="paper|learner", help="The constants of the paper, or one that learns.", show_default="paper"
         ),
     ] = None,
     reading: Annotated[
