@@ -6,6 +6,7 @@ import platform
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import Any
 
 
 def best_of(rounds: int, tasks: Mapping[str, Callable[[], object]]) -> dict[str, float]:
@@ -23,6 +24,17 @@ def best_of(rounds: int, tasks: Mapping[str, Callable[[], object]]) -> dict[str,
             task()
             best[name] = min(best[name], time.perf_counter() - start)
     return best
+
+
+def train(training: Any) -> None:
+    """Make all steps of a training, compiled chunk by compiled chunk."""
+    for _ in training.chunks():
+        pass
+
+
+def last_100(rewards: Any) -> float:
+    """Mean return of the latest 100 episodes; NaN where none ended."""
+    return float(rewards[-100:].mean()) if len(rewards) else float("nan")
 
 
 def machine(*packages: str) -> str:

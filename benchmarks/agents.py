@@ -17,8 +17,8 @@ from typing import Any
 import jax
 import numpy as np
 from cartpole_falls import OUTCOME, train_all, write_rows
-from sentinel_rl.agents.catalog import make_agent
 
+from sentinel_rl.agents.registry import make_agent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.schedule import Plan

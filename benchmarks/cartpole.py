@@ -16,12 +16,13 @@ from typing import Any
 
 import gymnasium
 import jax
+from _measure import train
 
 from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.training.host import HostRun
 from sentinel_rl.training.host_envs import GymnasiumWorld
-from sentinel_rl.training.loop import Training, train
+from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.schedule import Plan
 

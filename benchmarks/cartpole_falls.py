@@ -17,12 +17,13 @@ from typing import Any
 
 import jax
 import numpy as np
+from _measure import last_100, train
 
 from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.risk import CVaR, Expectation
 from sentinel_rl.training.evaluation import evaluate
-from sentinel_rl.training.loop import Training, train
+from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.schedule import Plan
 
@@ -32,7 +33,7 @@ RISKS = {
     "composite": {"aleatory": CVaR(0.25), "epistemic": CVaR(0.25)},
 }
 OUTCOME = ("seed", "steps", "falls", "episodes", "last_100", "greedy")
-FIELDS = ("risk", "k", "preset", *OUTCOME)
+FIELDS = ("risk", "k", "reading", *OUTCOME)
 EVALUATION = {"episodes": 100, "seed": 1_000_000}  # frozen policy, epsilon 0
 
 
@@ -46,19 +47,21 @@ def train_all(agent: Any, plan: Plan, seeds: list[int]) -> tuple[list[dict[str, 
     train(training)
     seconds = time.perf_counter() - begin
     rows: list[dict[str, Any]] = []
-    for seed, log, state in zip(seeds, training.logs, training.agent_states(), strict=True):
+    for run, (seed, state) in enumerate(zip(seeds, training.agent_states(), strict=True)):
         greedy = float(np.mean(evaluate(agent, state, env, **EVALUATION).reward))
-        values = (seed, plan.steps, log.terminations, len(log.episodes), log.recent(), greedy)
+        table = training.history.table().of_run(run)
+        falls, episodes = int(table.terminated.sum()), len(table.reward)
+        values = (seed, plan.steps, falls, episodes, last_100(table.reward), greedy)
         rows.append(dict(zip(OUTCOME, values, strict=True)))
     return rows, seconds
 
 
-def measure(k: int, risk: str, preset: str, seeds: list[int], steps: int) -> tuple[list[dict[str, Any]], float]:
+def measure(k: int, risk: str, reading: str, seeds: list[int], steps: int) -> tuple[list[dict[str, Any]], float]:
     """Train all seeds; returns a row per seed and the seconds it took after compiling."""
-    agent = make_sentinel(CartPole(200).spec, k=k, preset=preset, **RISKS[risk])
-    plan = Plan(steps=steps, epsilon_fraction=0.10 if preset == "literal" else 0.25)
+    agent = make_sentinel(CartPole(200).spec, k=k, reading=reading, **RISKS[risk])
+    plan = Plan(steps=steps, epsilon_fraction=0.10 if reading == "literal" else 0.25)
     rows, seconds = train_all(agent, plan, seeds)
-    return [{"risk": risk, "k": k, "preset": preset, **row} for row in rows], seconds
+    return [{"risk": risk, "k": k, "reading": reading, **row} for row in rows], seconds
 
 
 def write_rows(path: Path, fields: Sequence[str], rows: list[dict[str, Any]]) -> None:
@@ -75,7 +78,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--k", type=int, nargs="+", default=[4])
     parser.add_argument("--risk", nargs="+", choices=RISKS, default=["composite"])
-    parser.add_argument("--preset", choices=("sound", "literal"), default="sound")
+    parser.add_argument("--reading", choices=("sound", "literal"), default="sound")
     parser.add_argument("--seeds", type=int, default=20, help="how many, from --first on")
     parser.add_argument("--first", type=int, default=0)
     parser.add_argument("--steps", type=int, default=100_000)
@@ -84,12 +87,12 @@ def main() -> None:
     use_all_cores()
     print(f"{jax.devices()[0].device_kind}, {len(jax.devices())} devices, {os.cpu_count()} cores, "
           f"Python {platform.python_version()}, jax {jax.__version__}")  # fmt: skip
-    print(f"{asked.seeds} seeds x {asked.steps} steps each, preset {asked.preset}")
+    print(f"{asked.seeds} seeds x {asked.steps} steps each, reading {asked.reading}")
     seeds = list(range(asked.first, asked.first + asked.seeds))
     rows: list[dict[str, Any]] = []
     for risk in asked.risk:
         for k in asked.k:
-            fresh, seconds = measure(k, risk, asked.preset, seeds, asked.steps)
+            fresh, seconds = measure(k, risk, asked.reading, seeds, asked.steps)
             falls = np.array([row["falls"] for row in fresh], float)
             rows += fresh
             solved = sum(row["greedy"] >= 190 for row in fresh)

@@ -18,7 +18,7 @@ import _measure
 from sentinel_paper.highway_agents import CONTENDERS
 from sentinel_paper.settings import HIGHWAY
 from sentinel_paper.trained import Settings, cell
-from sentinel_rl.training.loop import Training, train
+from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import use_all_cores
 
 
@@ -30,11 +30,11 @@ def fused(label: str, runs: int, steps: int) -> float:
     agent: Any = one.make_agent(env)
 
     def begin() -> Training:
-        return Training([agent] * runs, env, one.make_plan(agent), one.seeds, logged=False)
+        return Training([agent] * runs, env, one.make_plan(agent), one.seeds)
 
     next(iter(begin().chunks()))
     training = begin()
-    return _rate(lambda: train(training), runs * steps)
+    return _rate(lambda: _measure.train(training), runs * steps)
 
 
 def host(steps: int) -> float | None:

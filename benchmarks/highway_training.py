@@ -15,15 +15,15 @@ from typing import Any
 import _measure
 import numpy as np
 from cartpole_falls import write_rows
-from sentinel_rl.agents.catalog import make_agent
 
+from sentinel_rl.agents.registry import make_agent
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.schedule import make_plan
 
 ENV = Highway.preset("highway-v1")
-COURSE = {"learn_every": "triangular", "epsilon_fraction": 0.1, "epsilon_end": 0.05}
+PLAN = {"learn_every": "triangular", "epsilon_fraction": 0.1, "epsilon_end": 0.05}
 PAPER = {"k": 4, "samples": 1_000, "target_every": 5, "v_min": 0.0, "v_max": 40.0}
 POLICIES = {"random": {}, "idle": {"action": 1}}
 LEVELS = {"composite": (0.25, 0.25), "additive": (0.25, 1.0), "risk-neutral": (1.0, 1.0)}  # aleatory, epistemic
@@ -33,16 +33,17 @@ FIELDS = ("agent", "seed", "steps", "crashes", "episodes", "last_100")
 def train(named: dict[str, Any], seeds: list[int], steps: int) -> list[dict[str, Any]]:
     """Train agents of one kind side by side, every seed of each; prints a line and returns a row per run."""
     names = [name for name in named for _ in seeds]
-    plan = make_plan(steps, PAPER["samples"], COURSE)
+    plan = make_plan(steps, PAPER["samples"], PLAN)
     begin = time.perf_counter()
     training = Training([named[name] for name in names], ENV, plan, seeds * len(named))
-    for _ in training.chunks():
-        pass
+    _measure.train(training)
     seconds = time.perf_counter() - begin
-    rows: list[dict[str, Any]] = [
-        dict(zip(FIELDS, (name, seed, steps, log.terminations, len(log.episodes), log.recent()), strict=True))
-        for name, seed, log in zip(names, training.seeds, training.logs, strict=True)
-    ]
+    rows: list[dict[str, Any]] = []
+    for run, (name, seed) in enumerate(zip(names, training.seeds, strict=True)):
+        table = training.history.table().of_run(run)
+        crashes, episodes = int(table.terminated.sum()), len(table.reward)
+        values = (name, seed, steps, crashes, episodes, _measure.last_100(table.reward))
+        rows.append(dict(zip(FIELDS, values, strict=True)))
     for name in named:
         crashes = np.array([row["crashes"] for row in rows if row["agent"] == name], float)
         mean, sem = crashes.mean(), crashes.std(ddof=1) / len(crashes) ** 0.5

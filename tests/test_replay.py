@@ -92,6 +92,15 @@ def test_a_transition_comes_back_whole():
     np.testing.assert_array_equal(drawn.truncated, t % 3 == 0)
 
 
+@pytest.mark.parametrize("steps", [2, 7])
+def test_the_latest_transitions_stand_alone(steps: int):
+    """Oldest first, also from a ring that was filled more than once; the first one is repeated where there are few."""
+    replay = filled(4, [[1.0] * K] * steps)
+    wanted = [0, 0, 1] if steps == 2 else [4, 5, 6]
+    for latest in (replay.latest(3), replay.only_latest(3).latest(3)):
+        np.testing.assert_array_equal(latest.obs[:, 0], wanted)
+
+
 def test_an_empty_replay_gives_weights_of_zero():
     empty = init_replay(5, OBS, K)
     assert available(empty).tolist() == [0] * K

@@ -144,3 +144,13 @@ def test_an_agent_without_preference_does_not_favour_an_action(state: SentinelSt
     blank = jax.tree.map(jnp.zeros_like, state)
     act = jax.jit(jax.vmap(lambda key: small().act(blank, OBS, jnp.float32(0), key)))
     assert set(act(jax.random.split(KEY, 40)).tolist()) == {0, 1, 2}
+
+
+def test_diagnostics_tell_where_other_values_of_the_same_belief_differ(state: SentinelState):
+    """An additive agent takes the action of the best additive value, and any other action differs from it."""
+    agent = small(epistemic=Expectation(), aleatory=CVaR(0.25))
+    best = int(np.argmax(values(agent, state)))
+    told = jax.jit(jax.vmap(lambda action: agent.diagnostics(state, OBS, action)))(jnp.arange(3))
+    np.testing.assert_array_equal(told["differs_additive"], np.arange(3) != best)
+    mean = small(epistemic=Expectation(), aleatory=Expectation())
+    np.testing.assert_array_equal(told["differs_neutral"], np.arange(3) != np.argmax(values(mean, state)))

@@ -11,6 +11,7 @@ import pytest
 from sentinel_rl.agents.random import RandomAgent
 from sentinel_rl.agents.uadqn import UADQNAgent
 from sentinel_rl.agents.vdqn import VDQNAgent
+from sentinel_rl.replay import Transition
 from sentinel_rl.risk import CVaR
 from tests.agents.small import SPEC, small
 
@@ -54,6 +55,20 @@ def test_an_account_tells_what_is_maximised(name: str):
     agent = LEARNERS[name]
     values = np.asarray(account(agent, state(name), OBSERVATIONS))
     np.testing.assert_array_equal(values.argmax(axis=1), choose(agent, state(name), OBSERVATIONS, keys(2)))
+
+
+def test_a_report_tells_of_the_preferred_action():
+    """Averaged over the latest observations; where there are fewer than are asked for, the first one is repeated."""
+    agent, own = LEARNERS["sentinel"], state("sentinel")
+    for t, obs in enumerate(OBSERVATIONS[:2]):
+        seen = Transition(obs, jnp.int32(0), jnp.float32(0), obs, jnp.array(False), jnp.array(False))
+        own = jax.jit(lambda s, t, seen: agent.observe(s, t, seen, jax.random.key(0)))(own, jnp.int32(t), seen)
+    told = jax.jit(jax.vmap(agent.account, in_axes=(None, 0)))(own, OBSERVATIONS[:2])
+    best = np.argmax(told.value, axis=1)
+    found = jax.jit(agent.report)(own)
+    for name, part in told.parts.items():
+        first, second = np.asarray(part)[np.arange(2), best]
+        np.testing.assert_allclose(found[name], (63 * first + second) / 64, rtol=1e-4, err_msg=name)
 
 
 @pytest.mark.parametrize("aggregate", ["belief", "scale"])

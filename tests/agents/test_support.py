@@ -1,4 +1,4 @@
-"""The support of categorical laws beside the returns that were seen: read from the replay, and when it is warned about."""
+"""The support of categorical laws beside the returns that were seen, and when it is warned about."""
 
 from typing import Any
 

@@ -156,3 +156,11 @@ def test_drawn_values_have_the_stated_law(state: UADQNState):
     np.testing.assert_allclose(agent.values(state, OBS), averse, rtol=1e-5)
     neutral = small(evaluation="neutral", aversion=2.0)
     np.testing.assert_allclose(neutral.values(state, OBS), told.mean, rtol=1e-5)
+
+
+@pytest.mark.parametrize("use_epsilon", [False, True])
+def test_epsilon_counts_where_it_is_asked_for(state: UADQNState, use_epsilon: bool):
+    """Without doubts to draw from, the action is always the best one, unless epsilon says otherwise."""
+    agent = small(beta=0.0, use_epsilon=use_epsilon)
+    act = jax.jit(jax.vmap(lambda key: agent.act(state, OBS, jnp.float32(1.0), key)))
+    assert len(set(act(jax.random.split(jax.random.key(2), 40)).tolist())) == (3 if use_epsilon else 1)

@@ -179,14 +179,15 @@ def test_who_acts(state: VDQNState):
 
 
 def test_another_network_acts_after_an_episode(state: VDQNState):
+    """Whether it ended by itself or was cut off."""
+    one = jax.tree.map(lambda x: x[0], seen(1))
     observe = jax.jit(
-        lambda s, end: small().observe(
-            s, jnp.int32(0), jax.tree.map(lambda x: x[0], seen(1))._replace(terminated=end), KEYS[3]
-        )
+        lambda s, ends: small().observe(s, jnp.int32(0), one._replace(terminated=ends[0], truncated=ends[1]), KEYS[3])
     )
-    same, other = (jax.random.key_data(observe(state, jnp.array(end)).episode) for end in (False, True))
+    ends = [(False, False), (True, False), (False, True)]
+    same, *others = (jax.random.key_data(observe(state, jnp.array(end)).episode) for end in ends)
     np.testing.assert_array_equal(same, jax.random.key_data(state.episode))
-    assert np.any(other != same)
+    assert all(np.any(other != same) for other in others)
 
 
 def test_initial_deviations_are_as_given(state: VDQNState):

@@ -63,6 +63,11 @@ def test_first_weights_are_glorot_uniform_and_biases_zero():
         assert len(np.unique(np.reshape(weight, (8, -1)), axis=0)) == 8, "members and actions start apart"
 
 
+def test_layers_of_one_size_start_apart():
+    networks = jax.jit(lambda key: init_networks(key, 1, 4, 2, 4, (4, 4)))(jax.random.key(0))
+    assert len({np.asarray(weight).tobytes() for weight in networks.weights}) == 3
+
+
 def test_against_a_loop(networks: Networks):
     obs = np.array([0.3, -1.2], np.float32)
     found = jax.jit(Networks.__call__)(networks, obs)

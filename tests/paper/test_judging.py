@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from sentinel_paper import fig_toy_wasserstein, judging
 from sentinel_paper.claims import Claim, Verdict
@@ -58,6 +59,21 @@ def test_steadiest():
     assert judging.steadiest(CLAIM, calm, CRASHES, "a", ("ours", "b"), "").verdict == Verdict.FAILS
 
 
+def test_that_another_is_steadier_is_corrected_for_the_number_of_others():
+    calm = records(ours=0, a=0, b=0, c=0)
+    for label, scale in (("a", 0.75), ("b", 10), ("c", 10)):
+        calm.found[label].arrays["terminations"][:] *= scale
+    assert judging.steadiest(CLAIM, calm, CRASHES, "ours", ("a",), "").verdict == Verdict.FAILS
+    assert judging.steadiest(CLAIM, calm, CRASHES, "ours", ("a", "b", "c"), "").verdict == Verdict.UNDECIDED
+
+
+def test_spreads_are_compared_by_pairs():
+    """Seeds that are hard for both widen both: without pairs an interval of half the width would contain zero."""
+    low, high = judging.spread_interval(1.3 * NOISE[0], NOISE[0])
+    spread = float(np.std(NOISE[0], ddof=1))
+    assert 0 < low < 0.3 * spread < high < 0.6 * spread
+
+
 @pytest.mark.parametrize(
     ("paper", "steps", "verdict"),
     [
@@ -79,6 +95,16 @@ def test_order_and_likeness():
     alike = records(a=100, b=101, c=99, d=150)
     assert judging.alike(CLAIM, alike, CRASHES, "a", ("b", "c"), 0.2, "").verdict == Verdict.HOLDS
     assert judging.alike(CLAIM, alike, CRASHES, "a", ("b", "d"), 0.2, "").verdict == Verdict.FAILS
+
+
+def test_likeness_is_tested_against_the_margin():
+    """Of 100 against 121.5 with a margin of 20, the p-value is that of what lies beyond it."""
+    told = records(a=100, b=121.5)
+    ours, theirs = (told.found[label].arrays["terminations"] for label in "ab")
+    found = judging.alike(CLAIM, told, CRASHES, "a", ("b",), 20 / ours.mean(), "")
+    beyond = stats.wilcoxon(ours - theirs + 20).pvalue
+    assert f"beyond that b (p = {beyond:.2g}, Holm)" in found.reason
+    assert found.verdict == Verdict.FAILS
 
 
 def test_a_run_that_failed_is_left_out():

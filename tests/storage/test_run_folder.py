@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from sentinel_rl.errors import UsageError
+from sentinel_rl.storage import run_folder
 from sentinel_rl.storage.atomic import ENDING
 from sentinel_rl.storage.checkpoint import latest, save
 from sentinel_rl.storage.run_folder import CONFIG, FINISHED, LOCK, open_run, status
@@ -81,6 +82,18 @@ class TestRules:
     def test_a_finished_run_is_refused(self, path):
         begin(path, finish=True)
         refused(path, "holds a finished run of this configuration")
+
+    def test_who_was_faster_is_noticed_with_the_lock_in_hand(self, path, monkeypatch):
+        @contextlib.contextmanager
+        def after_another(lock):
+            monkeypatch.undo()
+            begin(path, finish=True)
+            with run_folder.hold(lock):
+                yield
+
+        monkeypatch.setattr(run_folder, "hold", after_another)
+        with pytest.raises(UsageError, match="finished run"):
+            begin(path)
 
     def test_a_file_is_no_folder(self, tmp_path):
         (tmp_path / "file").write_text("here")

@@ -56,12 +56,14 @@ def test_a_batch_shares_environment_plan_and_evaluations():
     other_plan = with_options(learn_every=40)
     other_world = dataclasses.replace(CELL, env_settings={"max_steps": 30})
     longer = dataclasses.replace(CELL, steps=140)
+    coarser = dataclasses.replace(CELL, points=3)
+    unseen = dataclasses.replace(CELL, evaluations=())
     impossible = with_options(mask_rate=7.0)
-    cells = [RANDOM, CELL, other_plan, other_world, longer, impossible, UADQN, LAM]
+    cells = [RANDOM, CELL, other_plan, other_world, longer, coarser, unseen, impossible, UADQN, LAM]
+    single = (other_plan, other_world, longer, coarser, unseen, impossible)
     found = {frozenset(cell.id for cell in batch) for batch in grouped(cells)}
     assert found == {
-        frozenset(cell.id for cell in batch)
-        for batch in ([RANDOM, CELL, UADQN, LAM], [other_plan], [other_world], [longer], [impossible])
+        frozenset(cell.id for cell in batch) for batch in ([RANDOM, CELL, UADQN, LAM], *([cell] for cell in single))
     }
     assert batches(cells) == [[cell] for cell in cells], "a run fills a core of a CPU"
 

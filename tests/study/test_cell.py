@@ -28,6 +28,9 @@ def test_a_cell_survives_json():
     assert back.make_env(back.evaluations[0].env_settings).vehicles_density == 2.0
 
 
+EVALUATIONS = [{"name": "another"}, {"episodes": 4}, {"seed": 7}, {"env_settings": {"max_steps": 9}}]
+
+
 def test_the_id_depends_on_all_but_the_label():
     changes = [
         {"agent": "cdqn", "options": {}},
@@ -37,6 +40,7 @@ def test_the_id_depends_on_all_but_the_label():
         {"options": {}},
         {"env_settings": {"max_steps": 100}},
         {"evaluations": ()},
+        *({"evaluations": (dataclasses.replace(CELL.evaluations[0], **change),)} for change in EVALUATIONS),
         {"points": 7},
     ]
     ids = {dataclasses.replace(CELL, **change).id for change in changes}

@@ -12,6 +12,7 @@ from sentinel_rl.errors import NumericalError, SentinelWarning, Stopped
 from sentinel_rl.study import Cell, Evaluation, run_cell
 from sentinel_rl.study import run as study_run
 from sentinel_rl.study.provenance import revision
+from sentinel_rl.training import population_evaluation
 from sentinel_rl.training.evaluation import evaluate_run
 from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import Fleet
@@ -67,6 +68,13 @@ def test_a_record_tells_what_the_frozen_policies_do():
         choices = record.arrays[f"choices/{name}"]
         np.testing.assert_array_equal(choices, record.arrays[f"eval/frozen/differs_{name}"])
         assert ((choices >= 0) & (choices <= 1)).all()
+
+
+def test_an_evaluation_in_slices_is_the_whole(monkeypatch):
+    """Of three episodes two go side by side, and the one that fills up the second slice counts nowhere."""
+    monkeypatch.setattr(population_evaluation, "_SIDE_BY_SIDE", {"cpu": 2})
+    for name, values in run_cell(CELL).arrays.items():
+        np.testing.assert_allclose(values, computed().arrays[name], rtol=1e-6, err_msg=name)
 
 
 def test_a_cell_is_a_function_of_its_values():

@@ -110,6 +110,19 @@ def test_a_task_may_have_a_discount_of_its_own():
     np.testing.assert_allclose(given.discounted, 1.0)
 
 
+class Cut(CartPole):
+    """A task that does not say when it is cut off."""
+
+    @property
+    def spec(self) -> EnvSpec:
+        return dataclasses.replace(super().spec, max_steps=None)
+
+
+def test_an_episode_that_is_cut_off_is_over():
+    played = evaluate(Balance(1.0), None, Cut(max_steps=30), 2)
+    np.testing.assert_array_equal(played.length, [30, 30])
+
+
 def test_gymnasium_gives_the_same_kind_of_episodes():
     env, agent = gymnasium.make("CartPole-v1", max_episode_steps=30), Balance(1.0)
     played = evaluate(agent, None, env, 2, seed=0, gamma=0.5)

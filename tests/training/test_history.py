@@ -41,7 +41,9 @@ def test_episodes_are_those_of_a_loop_however_they_are_cut(seed, cuts):
     expected = []
     for run, columns in enumerate(zip(*steps, strict=True)):
         log = EpisodeLog(0.9)
-        logged = [log.add(float(r), bool(f), bool(c), t + 1, 0.0) for t, (r, f, c) in enumerate(zip(*columns))]
+        logged = [
+            log.add(float(r), bool(f), bool(c), t + 1, 0.0) for t, (r, f, c) in enumerate(zip(*columns, strict=True))
+        ]
         expected += [(run, *episode) for episode in logged if episode is not None]
     order = np.lexsort((found.end, found.run))
     for name, wanted in zip(EpisodeTable._fields, zip(*expected, strict=True) if expected else [()] * 7, strict=True):

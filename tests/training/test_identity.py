@@ -80,9 +80,8 @@ def test_the_environment_and_the_seeds_count():
 
 
 def test_the_kind_of_a_measure_counts_and_not_only_its_number():
-    assert named(dataclasses.replace(AGENT, aleatory=Wang(0.25))) != named(
-        dataclasses.replace(AGENT, aleatory=CVaR(0.25))
-    )
+    one, other = (dataclasses.replace(AGENT, aleatory=measure(0.25)) for measure in (Wang, CVaR))
+    assert named(one) != named(other)
 
 
 @pytest.mark.parametrize(
@@ -149,12 +148,8 @@ class Versioned(Walk):
 
 def test_a_version_of_the_users_own_counts():
     identity = run_identity([Greedy()], resolve_env(Versioned()), PLAN, [0])
-    assert identity["env"] == {
-        "class": "tests.training.test_identity.Versioned",
-        "version": 2,
-        "edge": 0.5,
-        "limit": 12,
-    }
+    name = "tests.training.test_identity.Versioned"
+    assert identity["env"] == {"class": name, "version": 2, "edge": 0.5, "limit": 12}
     assert identity["agent"] == {"class": "tests.training.mine.Greedy", "rate": 1.0}
     assert identity["plan"]["learn"] == {"class": "sentinel_rl.Every", "period": 20}
 
@@ -187,8 +182,7 @@ def test_what_is_defined_inside_a_function_can_be_trained_but_not_be_given_a_fol
     assert train(Local(), Hidden(), 20).steps == 20
     for agent, env, what in ((Local(), ENV, "agent"), (RandomAgent(), Hidden(), "env")):
         with pytest.raises(
-            UsageError,
-            match=rf"{what} is '.*<locals>.*', which cannot be named in a file: define it at the top of a mod",
+            UsageError, match=rf"{what} is '.*<locals>.*', which cannot be named in a file: define it at"
         ):
             train(agent, env, 20, folder=tmp_path / "run")
     assert never_written(tmp_path / "run")
@@ -208,10 +202,7 @@ def shape_of_mine(x: Any) -> Any:
     ("shape", "message"),
     [
         (lambda x: x, r"agent\.shape is '.*<lambda>', which cannot be named in a file"),
-        (
-            object(),
-            r"agent\.shape is of type object, which cannot be named in a file: use numbers, texts, arrays, datac",
-        ),
+        (object(), r"agent\.shape is of type object, which cannot be named in a file: use numbers"),
         ({"deep": [1, {2, 3}]}, r"agent\.shape\.deep\[1\] is of type set, which cannot be named"),
     ],
 )
@@ -240,21 +231,15 @@ class Unregistered(gymnasium.Env):
 
 
 def test_a_gymnasium_environment_without_a_description_cannot_be_named(tmp_path):
-    with pytest.raises(
-        UsageError, match=r"Unregistered cannot be named in a file: make it with gymnasium\.make, or give"
-    ):
+    with pytest.raises(UsageError, match=r"Unregistered cannot be named in a file: make it with gymnasium\.make"):
         train("random", Unregistered(), 20, folder=tmp_path / "run")
     assert never_written(tmp_path / "run")
     result = train("random", Unregistered(), 20)
     assert result.totals["episodes"] == [20]
-    with pytest.raises(
-        UsageError, match="Unregistered cannot be made a second time to evaluate in: give evaluation_env"
-    ):
+    with pytest.raises(UsageError, match="cannot be made a second time to evaluate in: give evaluation_env"):
         train("random", Unregistered(), 20, evaluate=2)
-    assert np.shape(train("random", Unregistered(), 20, evaluate=2, evaluation_env=Unregistered()).episodes.reward) == (
-        1,
-        2,
-    )
+    judged = train("random", Unregistered(), 20, evaluate=2, evaluation_env=Unregistered())
+    assert np.shape(judged.episodes.reward) == (1, 2)
 
 
 def test_a_folder_notes_what_was_asked_for_beside_the_identity(tmp_path):

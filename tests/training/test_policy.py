@@ -119,7 +119,7 @@ def test_both_measures_may_be_needed(tmp_path: Path):
 
 
 def test_another_measure_can_be_given(tmp_path: Path):
-    path, agent, _ = saved(tmp_path, **SIZES)
+    path, *_ = saved(tmp_path, **SIZES)
     found = load_policy(path, aleatory="wang:0.5")
     assert found.agent.aleatory == Wang(0.5)
     assert found.options["aleatory"] == "wang:0.5"
@@ -142,9 +142,7 @@ def test_an_agent_of_the_users_own_is_saved_by_its_name(tmp_path: Path):
     assert found.handle.spec.action_names == ("left", "right")
     assert found.handle.spec.gamma == 0.9
     del registry._KINDS["greedy"]
-    with pytest.raises(
-        IncompatibleError, match="unknown kind 'greedy': register it with register_agent before loading"
-    ):
+    with pytest.raises(IncompatibleError, match="unknown kind 'greedy': register it with register_agent"):
         load_policy(path)
 
 
@@ -158,9 +156,7 @@ def test_an_agent_given_as_an_instance_is_saved_with_all_its_options(tmp_path: P
 
 def test_other_files_are_refused(tmp_path: Path):
     path = save_archive(tmp_path / "numbers.zip", {"a": np.zeros(3)}, {"k": 4})
-    with pytest.raises(
-        IncompatibleError, match=r"numbers\.zip holds no policy: give a file that an agent's save\(\) wrot"
-    ):
+    with pytest.raises(IncompatibleError, match=r"numbers\.zip holds no policy: give a file that"):
         load_policy(path)
     with pytest.raises(UsageError, match="there is no file"):
         load_policy(tmp_path / "nothing.zip")

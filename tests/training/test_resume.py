@@ -90,9 +90,10 @@ def test_killed_in_an_evaluation_and_resumed_equals_whole(env, number, request, 
             raise Killed
         return play(self, training)
 
-    with monkeypatch.context() as patch, pytest.raises(Killed):
+    with monkeypatch.context() as patch:
         patch.setattr(session.Evaluator, "__call__", dying)
-        run(env, folder)
+        with pytest.raises(Killed):
+            run(env, folder)
     assert calls[-1] == [100, 200, 240, 240][number]
     assert_same_result(run(env, folder), whole.result)
     assert_same_folder(folder, whole.folder)
@@ -103,7 +104,7 @@ def test_stopped_by_a_signal_and_resumed_equals_whole(env, seed, t, request, tmp
     whole: Trained = request.getfixturevalue(f"on_{env}")
     folder = tmp_path / "run"
     before = signal.getsignal(signal.SIGINT)
-    with pytest.raises(Stopped, match="stopped after .* of 240 steps.*and saved"):
+    with pytest.raises(Stopped, match=r"stopped after .* of 240 steps.*and saved"):
         run(env, folder, callbacks=at(seed, t, interrupt))
     assert signal.getsignal(signal.SIGINT) is before
     assert status(folder).state == "unfinished"

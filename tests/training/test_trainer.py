@@ -136,9 +136,7 @@ def test_diagnostics_are_means_over_the_decisions_of_the_final_evaluation(on_jax
     assert {"aleatory", "epistemic", "differs_additive", "differs_neutral"} < set(told)
 
 
-def test_neither_evaluations_nor_reports_nor_sinks_change_what_is_learnt(
-    on_jax: Trained, on_gymnasium: Trained, capsys
-):
+def test_neither_evaluations_nor_reports_nor_sinks_change_what_is_learnt(on_jax: Trained, on_gymnasium: Trained):
     plain = train(AGENT, ENV, STEPS, SEEDS, reports=False, progress=True, **PLAN)
     assert bit_equal(plain.agent_states, on_jax.result.agent_states)
     np.testing.assert_array_equal(plain.table.end, on_jax.result.table.end)
@@ -339,7 +337,7 @@ def test_another_environment_to_evaluate_in(on_jax: Trained):
     assert result.episodes.length.tolist() == [[5, 5, 5]]
     played = train(AGENT, ENV, 40, [4], evaluate=2, evaluation_env=gymnasium.make("CartPole-v1"), **PLAN)
     assert np.shape(played.episodes.reward) == (1, 2)
-    with pytest.raises(IncompatibleError, match="the agent was trained on CartPole-v0 .* but Acrobot-v1 has 6 and 3"):
+    with pytest.raises(IncompatibleError, match=r"the agent was trained on CartPole-v0 .* but Acrobot-v1 has 6 and 3"):
         train(AGENT, ENV, 40, [4], evaluate=3, evaluation_env="Acrobot-v1", **PLAN)
 
 
@@ -372,11 +370,7 @@ def test_what_the_agent_warns_about_can_be_an_error():
         ((AGENT, ENV.spec, 40), {}, "training needs an environment, got EnvSpec"),
         ((AGENT, None, 40), {}, "an environment is needed to know its sizes, got None"),
         ((AGENT, ENV, 0), {}, "at least 1 step, got steps=0"),
-        (
-            (AGENT, ENV, 400),
-            {"evaluate": -1},
-            "evaluate is a number of episodes and evaluate_every one of steps, got -1",
-        ),
+        ((AGENT, ENV, 400), {"evaluate": -1}, "evaluate is a number of episodes and .*, got -1"),
         ((AGENT, ENV, 400), {"evaluate": 1, "evaluate_every": 0}, "evaluate_every one of steps, got 1 and 0"),
         ((AGENT, ENV, 400), {"evaluate_every": 10}, "evaluate_every=10 needs episodes: give evaluate=100"),
         ((AGENT, ENV, 40), {"learn_every": "often"}, "a number of steps or 'triangular', got 'often'"),
@@ -397,7 +391,5 @@ def test_what_is_no_agent_is_refused():
 
 
 def test_a_training_without_an_update_is_warned_about():
-    with pytest.warns(
-        SentinelWarning, match="0 updates would be made in 40 steps: train longer than the warm-up of 50"
-    ):
+    with pytest.warns(SentinelWarning, match="0 updates would be made in 40 steps: .* the warm-up of 50"):
         train(AGENT, ENV, 40, [4], reports=False, learn_every=20, warmup=50)

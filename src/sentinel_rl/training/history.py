@@ -210,6 +210,7 @@ class History:
     def restore_episodes(self, t: int, tables: Sequence[EpisodeTable], reward: np.ndarray, length: np.ndarray) -> None:
         """Go back to step ``t`` of a run that kept its episodes but no curves; see `sentinel_rl.training.legacy`."""
         self._tables = list(tables)
+        self.started = time.time() - max((float(table.time[-1]) for table in tables if len(table.time)), default=0.0)
         self._counter.restore(t, reward, np.full(self.runs, np.nan), length)
 
 

@@ -68,6 +68,11 @@ AGENTS: Mapping[str, Mapping[str, Any]] = {
     "uadqn": _UADQN,
     "random": {"action": None, "gamma": 0.99},
 }
+# What a preset of 0.1 stood for; today it is a reading.
+READINGS: Mapping[str, Mapping[str, Any]] = {
+    "sound": {"target_update": "copy", "bootstrap_action": "online"},
+    "literal": {"target_update": "gradient", "bootstrap_action": "target"},
+}
 PLAN: Mapping[str, Any] = {
     "learn_every": 100,
     "epsilon_start": 1.0,
@@ -84,7 +89,11 @@ def full_options(agent: str, typed: Mapping[str, Any], with_plan: bool = True) -
         >>> options["preset"], options["reading"], options["k"], options["mask_rate"] == 1 / 3
         ('paper', 'literal', 2, True)
     """
-    options = {**AGENTS.get(agent, {}), **(PLAN if with_plan else {}), **typed}
+    defaults = AGENTS.get(agent, {})
+    reading = {**defaults, **typed}.get("preset")
+    options = {**defaults, **READINGS.get(str(reading), {}), **(PLAN if with_plan else {}), **typed}
+    if with_plan:
+        options.setdefault("warmup", options.get("samples", 0))
     if "preset" in options:
         options |= {"preset": "paper", "reading": options["preset"]}
     if "network" in options:
