@@ -19,7 +19,6 @@ from sentinel_rl.returns import Support
 from sentinel_rl.risk import CVaR, Expectation
 from tests.training.pole import compilations
 
-
 OBS = np.array([2.0, -1.0], np.float32)
 
 

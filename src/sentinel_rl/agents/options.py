@@ -13,7 +13,7 @@ from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.support import make_support
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
-from sentinel_rl.nets import known_encoder
+from sentinel_rl.nets import resolve_encoder
 from sentinel_rl.risk import BeliefMeasure, CVaR, RiskMeasure, parse_risk
 
 # The first one is the default: the constants of the paper. `learner` is one that learns, measured on the highway
@@ -101,8 +101,9 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     for name in ("aleatory", "epistemic"):
         if name in chosen:
             chosen[name] = measure(name, chosen[name])
-    known_encoder(chosen["encoder"])
     checked(SentinelAgent, chosen)
+    # What a run is named after says which networks it has, not that they were chosen.
+    chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
     gamma, limit = chosen["gamma"], chosen["time_limit"]
     return SentinelAgent(make_support(spec, gamma, limit, **grid), **chosen)
 

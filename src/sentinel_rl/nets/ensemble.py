@@ -75,6 +75,18 @@ def known_encoder(encoder: Any) -> str | Encoder:
     return encoder
 
 
+def resolve_encoder(
+    spec: EnvSpec, encoder: Any, hidden: tuple[int, ...] | None
+) -> tuple[str | Encoder, tuple[int, ...]]:
+    """The encoder that ``"auto"`` stands for, and the sizes of the hidden layers where none are given."""
+    chosen = known_encoder(encoder)
+    if chosen == "auto":
+        chosen = "set" if spec.structure == "rows" else "mlp"
+    if hidden is not None:
+        return chosen, tuple(hidden)
+    return chosen, HIDDEN[chosen] if isinstance(chosen, str) else ()
+
+
 def make_networks(
     key: jax.Array,
     members: int,
@@ -98,12 +110,10 @@ def make_networks(
     Raises:
         UsageError: for an unknown encoder, one that does not fit the observation, or one that returns no features.
     """
-    encoder = known_encoder(encoder)
+    encoder, sizes = resolve_encoder(spec, encoder, hidden)
     if isinstance(encoder, str):
-        name = ("set" if spec.structure == "rows" else "mlp") if encoder == "auto" else encoder
-        sizes = HIDDEN[name] if hidden is None else tuple(hidden)
-        if name in ("separate", "mlp"):
-            layout: Literal["separate", "shared"] = "separate" if name == "separate" else "shared"
+        if encoder in ("separate", "mlp"):
+            layout: Literal["separate", "shared"] = "separate" if encoder == "separate" else "shared"
             return init_networks(key, members, spec.obs_size, spec.num_actions, outputs, sizes, layout)
         if len(sizes) < 2:
             raise UsageError(f"the encoder 'set' needs at least two hidden sizes, got hidden={sizes}")
