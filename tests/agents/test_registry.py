@@ -132,9 +132,7 @@ def test_what_is_no_agent_is_told_what_it_lacks():
 
         def act(self, state: Any, obs: Any, epsilon: Any, key: jax.Array) -> Any: ...
 
-    with pytest.raises(
-        UsageError, match=r"Half is no agent: it lacks observe, learn, plan_defaults, .*BaseAgent, which has"
-    ):
+    with pytest.raises(UsageError, match=r"Half is no agent: it lacks observe, learn, plan_defaults, .*BaseAgent"):
         require_agent(Half())
     register_agent("half", lambda spec: Half())
     with pytest.raises(UsageError, match="Half is no agent"):

@@ -136,7 +136,7 @@ def test_a_stop_is_honoured_between_chunks():
         seen.append(t)
         stopper.requested = True
 
-    with pytest.raises(Stopped, match="stopped after 20 of 120 steps$"):
+    with pytest.raises(Stopped, match=r"stopped after 20 of 120 steps$"):
         run_cell(CELL, report, stopper)
     assert seen == [20]
 

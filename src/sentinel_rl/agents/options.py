@@ -108,6 +108,11 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     return SentinelAgent(make_support(spec, gamma, limit, **grid), **chosen)
 
 
+def preset_of(pace: Any) -> str | None:
+    """The preset whose pace this is: the one thing of a preset that is no option."""
+    return next((name for name, preset in PRESETS.items() if preset["pace"] == pace), None)
+
+
 def _named(table: Mapping[str, Mapping[str, Any]], what: str, options: dict[str, Any]) -> Mapping[str, Any]:
     """The options that a preset or reading stands for; its own name is taken out."""
     name = options.pop(what, next(iter(table)))
