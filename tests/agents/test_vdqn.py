@@ -146,9 +146,12 @@ def with_spread(*sds: float) -> Posterior:
 
 @pytest.mark.parametrize(("bootstrap", "expected"), [("greedy", None), ("score", 0.0)])
 def test_the_score_chooses_the_action_of_the_successor(state: VDQNState, bootstrap: Any, expected: float | None):
-    """By CVaR the vague second action is worse than the first, which is surely 0; greedily it is often the best."""
+    """By CVaR the vague second action is worse than the first, which is surely 0; greedily it is often the best.
+
+    The online posterior, which prefers the third, is not asked.
+    """
     agent = small(risk=CVaR(0.25), bootstrap=bootstrap, gamma=1.0, samples=200, noise=1e-3)
-    vague = dataclasses.replace(state, target=with_spread(1e-6, 2.0, 2.0))
+    vague = dataclasses.replace(state, target=with_spread(1e-6, 2.0, 2.0), online=sharp([0, 0, 9]))
     found = jax.jit(lambda s: agent._targets(s, seen(200), KEYS[0]))(vague) - 1
     if expected is None:
         assert np.mean(found > 0.1) > 0.5
@@ -165,6 +168,13 @@ def test_scores_are_measures_of_draws_common_to_all_actions(state: VDQNState):
     worst = np.sort(returns, axis=0)[:10].mean(axis=0)
     found = agent.score(jnp.asarray(returns))
     np.testing.assert_allclose(found, worst, rtol=1e-4)
+
+
+def test_the_noise_of_a_return_is_not_that_of_its_network(state: VDQNState):
+    """Two independent standard normals: the posterior's draw of the first action, and xi."""
+    agent = small(noise=1.0, draws=4_000)
+    returns = np.asarray(agent.returns(with_spread(1.0, 1e-6, 1e-6), OBS, KEYS[0]))
+    np.testing.assert_allclose(np.cov(returns.T)[:2, :2], [[2, 1], [1, 1]], atol=0.1)
 
 
 def test_who_acts(state: VDQNState):

@@ -163,6 +163,7 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, second, expected, stor
     require_equal(records, expected)
     assert not list((store.folder / "parts").glob("*.cell"))
     assert records[0].about["parts"] == 2
+    assert records[0].about["devices"] == 1, "a task has one core, whatever its node has"
 
 
 def test_a_driver_that_is_killed_is_taken_over(cluster, second, expected, store):

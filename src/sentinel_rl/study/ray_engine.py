@@ -11,6 +11,8 @@ import threading
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import jax
+
 from sentinel_rl.errors import NumericalError, PartialFailure, Stopped, UsageError
 from sentinel_rl.study.cell import Cell
 from sentinel_rl.study.progress import Meter
@@ -27,6 +29,7 @@ _INSTALL = 'pip install "sentinel-rl[ray]"'
 
 def compute(content: dict[str, Any], folder: str) -> str | None:
     """Compute a cell on a node; returns why all of its runs have failed, if they have."""
+    jax.devices()  # a task has one core or GPU: once JAX runs on it, `run_cell` does not take all of the node's
     cell, store = Cell.from_json(content), Store(folder)
     if store.get(cell) is None:  # a task that is started again may have been done
         try:
