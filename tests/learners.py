@@ -1,4 +1,4 @@
-"""Every agent, so small that it is trained in a moment, in the same sizes everywhere: programs are compiled once."""
+"""Every agent, trained in a moment; of the same sizes everywhere, so that programs are compiled once."""
 
 from typing import Any
 

@@ -220,8 +220,8 @@ MUTATIONS: list[Mutation] = [
         "replay.py",
         "jnp.where(available > 0, own, 0.0)",
         "own",
-        "test_replay.py::test_a_member_whose_data_is_overwritten_has_none "
-        "test_replay.py::test_an_empty_replay_gives_weights_of_zero",
+        "test_replay.py",
+        "a member that may draw nothing has weight 0 in every row that is kept",
     ),
     m(
         "replay.py",
@@ -239,7 +239,7 @@ MUTATIONS: list[Mutation] = [
         "replay.py",
         "(replay.rows[:t], replay.queue[:, :t])",
         "(replay.rows[: t - 1], replay.queue[:, :t])",
-        "training/test_resume.py::test_killed_and_resumed_on_jax_equals_whole",
+        "training/test_loop.py::test_only_the_filled_part_of_a_replay_is_saved",
     ),
     # training
     m(
@@ -331,14 +331,14 @@ MUTATIONS: list[Mutation] = [
         "training/session.py",
         "if end > self.t or (end == self.t and not self._evaluated(end)):",
         "if end > self.t:",
-        "training/test_resume.py::test_killed_in_an_evaluation_and_resumed_equals_whole",
+        "training/test_session.py::test_a_training_that_is_resumed_at_the_step_of_an_evaluation_is_evaluated_there_once",
     ),
     m("training/session.py", "if progress.savable and (stop", "if (stop", "training/test_host_loop.py"),
     m(
         "training/loop.py",
         "score > self.best[run].score",
         "score >= self.best[run].score",
-        "training/test_session.py::test_the_best_policy_is_that_of_the_best_evaluation",
+        "training/test_session.py::test_the_best_policy_is_that_of_the_first_of_the_best_evaluations",
     ),
     m(
         "training/checkpoints.py",

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+import sentinel_rl
+
 ROOT = Path(__file__).parents[1]
 LIBRARY = ROOT / "src" / "sentinel_rl"
 
@@ -92,3 +94,12 @@ def test_public_names():
     for module, wanted in names.items():
         missing = [name for name in wanted if not hasattr(importlib.import_module(module), name)]
         assert not missing, module
+
+
+def test_the_public_names_of_the_library_are_there_when_they_are_asked_for():
+    wanted = {"train", "evaluate", "make_agent", "make_env", "register_agent", "register_env", "register_metric"}
+    classes = {"Sentinel", "CDQN", "VDQN", "VDQNCVaR", "UADQN", "Random", "load_agent"}
+    assert wanted | classes < set(sentinel_rl.__all__)
+    assert all(getattr(sentinel_rl, name) is not None for name in sentinel_rl.__all__)
+    with pytest.raises(AttributeError, match="module 'sentinel_rl' has no attribute 'trian'"):
+        _ = sentinel_rl.trian

@@ -110,7 +110,7 @@ NAME = f"{Part.__module__}.Part"
     ("value", "expected"),
     [
         (Part(), {"class": NAME, "size": 3, "rate": None, "inner": None}),
-        (Part(rate=2), {"class": NAME, "size": 3, "rate": 2.0, "inner": None}),
+        (Part(rate=2.0), {"class": NAME, "size": 3, "rate": 2, "inner": None}),
         (Part(rate=np.inf), {"class": NAME, "size": 3, "rate": "inf", "inner": None}),
         (Newer(), {"class": f"{Part.__module__}.Newer", "version": "b", "size": 3, "rate": None, "inner": None}),
         (Counted(), {"class": f"{Part.__module__}.Counted", "version": 7}),

@@ -152,7 +152,7 @@ def test_another_configuration_is_not_resumed(tmp_path):
         ({"epsilon_end": 0.1}, r"plan\.epsilon_end +0\.05 +0\.1"),
         ({"evaluate": 4}, r"evaluation\.episodes +3 +4"),
         ({"points": 13}, r"points +12 +13"),
-        ({"gamma": 0.5}, r"gamma +0\.99 +0\.5"),
+        ({"evaluation_gamma": 0.5}, r"gamma +0\.99 +0\.5"),
         ({"evaluation_env": "CartPole-v1"}, r"evaluation\.env\S* "),
     ):
         with pytest.raises(UsageError, match=f"another configuration:\n(.|\n)*{what}"):

@@ -197,7 +197,7 @@ class Asked(Evaluator):
 
     def __call__(self, training: BaseTraining) -> Any:
         self.times.append(training.t)
-        score = float(min(training.t, 80 - training.t))
+        score = float(min(training.t, 40))
         return Episodes(*[np.full((1, 2), score)] * 4), {"told": np.zeros(1)}
 
 
@@ -216,7 +216,15 @@ def test_evaluations_are_made_every_so_many_steps_and_at_the_end(every: int | No
     assert list(final[1]) == ["told"]
 
 
-def test_the_best_policy_is_that_of_the_best_evaluation():
+def test_a_training_that_is_resumed_at_the_step_of_an_evaluation_is_evaluated_there_once():
+    training, evaluator = Fake(), Asked()
+    training.advance(20)  # and saved, but not evaluated
+    Scripted([training], evaluator, evaluate_every=20).run()
+    Scripted([training], evaluator, evaluate_every=20).run()
+    assert evaluator.times == [20, 40, 60]
+
+
+def test_the_best_policy_is_that_of_the_first_of_the_best_evaluations():
     played = Scripted([Fake()], Asked(), evaluate_every=10)
     played.run()
     (best,) = played.trainings[0].best

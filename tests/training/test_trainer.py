@@ -342,7 +342,7 @@ def test_another_environment_to_evaluate_in(on_jax: Trained):
 
 
 def test_other_episodes_and_another_discount_of_the_evaluation(on_jax: Trained):
-    result = train(AGENT, ENV, 40, [4], evaluate=3, gamma=0.0, evaluation_seed=7, **PLAN)
+    result = train(AGENT, ENV, 40, [4], evaluate=3, evaluation_gamma=0.0, evaluation_seed=7, **PLAN)
     np.testing.assert_array_equal(result.episodes.discounted, [[1.0] * 3])
     np.testing.assert_array_equal(result.table.discounted, 1.0)
     again = train(AGENT, ENV, 40, [4], evaluate=3, **PLAN)

@@ -23,7 +23,7 @@ class Sentinel(Learner):
 
     Example:
         >>> import numpy as np
-        >>> agent = Sentinel("MlpPolicy", "CartPole-v1", k=2, hidden=(16,), aleatory="cvar:0.25", seed=0)
+        >>> agent = Sentinel("MlpPolicy", "CartPole-v1", k=2, hidden=(8,), capacity=400, aleatory="cvar:0.25")
         >>> agent.learn(400).num_timesteps
         400
         >>> action, _ = agent.predict(np.zeros(4), deterministic=True)

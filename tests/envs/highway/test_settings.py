@@ -8,6 +8,7 @@ import pytest
 
 from sentinel_rl.envs import Drawable, Env, make_env
 from sentinel_rl.envs.highway import Highway
+from sentinel_rl.envs.registry import make_jax_env
 
 RESET = jax.jit(Highway.reset)
 
@@ -67,7 +68,7 @@ def test_names_make_presets_and_leave_the_originals_alone(name: str):
     assert env.spec.name == f"sentinel/{name}"
     assert isinstance(env, Env)
     assert isinstance(env, Drawable)
-    assert make_env(f"highway_env:{name}") is None
+    assert make_jax_env(f"highway_env:{name}") is None, "it is Gymnasium's to make"
 
 
 def test_a_changed_preset_has_no_name_of_its_own():
