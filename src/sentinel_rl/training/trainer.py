@@ -359,8 +359,9 @@ def _agents(
 
 def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any]) -> Plan:
     """The plan of a training from options; one in which nothing is learnt is warned about."""
-    plan = make_plan(steps, agent.plan_defaults(steps), options)
-    if plan.learn_times.size == 0 and plan.warmup:
+    defaults = agent.plan_defaults(steps)
+    plan = make_plan(steps, defaults, options)
+    if plan.learn_times.size == 0 and defaults.get("warmup"):  # an agent without a warm-up learns nothing
         warnings.warn(
             f"0 updates would be made in {steps} steps: train longer than the warm-up of {plan.warmup}, "
             f"or learn more often",
