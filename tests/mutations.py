@@ -54,6 +54,22 @@ def m(file: str, old: str, new: str, tests: str, reason: str = "") -> Mutation:
 
 
 MUTATIONS: list[Mutation] = [
+    # encoders and shared draws
+    m("nets/encoders.py", "rows[0], rows[1:]", "rows[-1], rows[:-1]", "nets/test_encoders.py"),
+    m("nets/encoders.py", "jnp.max(x, axis=0)", "jnp.min(x, axis=0)", "nets/test_encoders.py"),
+    m(
+        "nets/ensemble.py",
+        "(0, 0, 0, None))(*self._arrays, obs)\n        return outputs\n\n    def batch",
+        "(0, 0, 0, None))(*self._arrays, -obs)\n        return outputs\n\n    def batch",
+        "nets/test_encoders.py",
+    ),
+    m(
+        "replay.py",
+        "jnp.minimum(self.newest + 1, self.capacity)",
+        "jnp.minimum(self.newest, self.capacity)",
+        "test_replay.py",
+    ),
+    m("replay.py", "index = self.newest - back", "index = self.newest - back - 1", "test_replay.py"),
     # agents
     m(
         "agents/learning.py",
@@ -100,8 +116,8 @@ MUTATIONS: list[Mutation] = [
     ),
     m(
         "agents/sentinel.py",
-        "chosen(state.target.per_member(transitions.next_obs), best)",
-        "chosen(state.online.per_member(transitions.next_obs), best)",
+        "(state.target.batch if shared else state.target.per_member)(transitions.next_obs)",
+        "(state.online.batch if shared else state.online.per_member)(transitions.next_obs)",
         "agents/test_learning.py",
     ),
     m(
@@ -180,31 +196,36 @@ MUTATIONS: list[Mutation] = [
     ),
     m("agents/support.py", "gamma * following * (not ended[t])", "gamma * following", "agents/test_support.py"),
     # nets
-    m("nets.py", "jax.nn.relu(x @ weight + bias)", "x @ weight + bias", "test_nets.py::test_against_a_loop"),
+    m("nets/mlp.py", "jax.nn.relu(x @ weight + bias)", "x @ weight + bias", "nets/test_mlp.py::test_against_a_loop"),
     m(
-        "nets.py",
+        "nets/mlp.py",
         "self.weights[0], obs) + self.biases[0][..., None]",
         "self.weights[0], obs)",
-        "test_nets.py::test_columns_equal_the_call",
+        "nets/test_mlp.py::test_columns_equal_the_call",
     ),
     m(
-        "nets.py",
+        "nets/initial.py",
         "(6 / (shape[-2] + shape[-1]))",
         "(6 / (shape[-3] + shape[-1]))",
-        "test_nets.py::test_first_weights_are_glorot_uniform_and_biases_zero",
+        "nets/test_mlp.py::test_first_weights_are_glorot_uniform_and_biases_zero",
     ),
-    m("nets.py", "(3 / shape[-2])", "(3 / shape[-1])", "agents/test_vdqn.py::test_initial_deviations_are_as_given"),
     m(
-        "nets.py",
+        "nets/initial.py",
+        "(3 / shape[-2])",
+        "(3 / shape[-1])",
+        "agents/test_vdqn.py::test_initial_deviations_are_as_given",
+    ),
+    m(
+        "nets/mlp.py",
         "draw(layer_key, (members, heads, fan_in, fan_out))",
         "draw(key, (members, heads, fan_in, fan_out))",
-        "test_nets.py::test_layers_of_one_size_start_apart",
+        "nets/test_mlp.py::test_layers_of_one_size_start_apart",
     ),
     m(
-        "nets.py",
+        "nets/initial.py",
         "return gain * (basis",
         "return (basis",
-        "test_nets.py::test_orthogonal_weights_have_orthogonal_sides "
+        "nets/test_mlp.py::test_orthogonal_weights_have_orthogonal_sides "
         "agents/test_uadqn.py::test_initial_weights_are_orthogonal_and_independent",
     ),
     # replay

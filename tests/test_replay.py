@@ -48,11 +48,12 @@ def visible(capacity: int, masks: list[list[float]]) -> list[dict[int, float]]:
 def test_members_draw_what_the_model_lets_them(capacity, masks, seed):
     replay, model = filled(capacity, masks), visible(capacity, masks)
     assert available(replay).tolist() == [len(own) for own in model]
-    drawn, weights = sample(replay, jax.random.key(seed), DRAWS)
+    drawn, weights, told = sample(replay, jax.random.key(seed), DRAWS)
     for member, own in enumerate(model):
         numbers = np.asarray(drawn.obs[member, :, 0]).astype(int)
         if own:
             assert set(numbers) <= set(own)
+            np.testing.assert_array_equal(told[member], numbers)
             np.testing.assert_array_equal(weights[member], [np.float32(own[t]) for t in numbers])
         else:
             assert not np.any(weights[member])
@@ -62,7 +63,7 @@ def test_members_draw_what_the_model_lets_them(capacity, masks, seed):
 @given(MASKS)
 def test_everything_visible_is_drawn_sooner_or_later(masks):
     replay, model = filled(5, masks), visible(5, masks)
-    drawn, _ = sample(replay, jax.random.key(0), DRAWS)  # missing one of five has probability 3e-6
+    drawn, _, _ = sample(replay, jax.random.key(0), DRAWS)  # missing one of five has probability 3e-6
     for member, own in enumerate(model):
         if own:
             assert set(np.asarray(drawn.obs[member, :, 0]).astype(int)) == set(own)
@@ -71,7 +72,7 @@ def test_everything_visible_is_drawn_sooner_or_later(masks):
 def test_draws_are_uniform_and_members_draw_apart():
     masks = [[1.0, float(t % 2), float(t % 3 == 0)] for t in range(23)]
     replay, model = filled(8, masks), visible(8, masks)
-    drawn, _ = sample(replay, jax.random.key(1), 4_000)
+    drawn, _, _ = sample(replay, jax.random.key(1), 4_000)
     numbers = np.asarray(drawn.obs[..., 0]).astype(int)
     for member, own in enumerate(model):
         counts = Counter(numbers[member].tolist())
@@ -80,7 +81,7 @@ def test_draws_are_uniform_and_members_draw_apart():
 
 
 def test_a_transition_comes_back_whole():
-    drawn, _ = sample(filled(8, [[1.0] * K] * 8), jax.random.key(2), DRAWS)
+    drawn, _, _ = sample(filled(8, [[1.0] * K] * 8), jax.random.key(2), DRAWS)
     t = np.asarray(drawn.obs[..., 0])
     assert [part.dtype for part in drawn] == [jnp.float32, jnp.int32, jnp.float32, jnp.float32, jnp.bool_, jnp.bool_]
     np.testing.assert_array_equal(drawn.obs, np.stack([t, -t], axis=-1))
@@ -148,3 +149,25 @@ def test_certain_masks(rate: float, expected: float):
 def test_an_unknown_mask_is_named(untyped: None):
     with pytest.raises(ValueError, match=r"unknown mask 'gamma'.*bernoulli"):
         bootstrap_weights(jax.random.key(0), K, "gamma", 0.5)
+
+
+sample_shared = jax.jit(Replay.sample_shared, static_argnames="size")
+
+
+@pytest.mark.parametrize("capacity", [1, 2, 5])
+@settings(max_examples=25)
+@given(MASKS, st.integers(0, 2**31 - 1))
+def test_a_shared_draw_counts_for_those_who_may_see_it(capacity, masks, seed):
+    drawn, weights, told = sample_shared(filled(capacity, masks), jax.random.key(seed), DRAWS)
+    numbers = np.asarray(drawn.obs[:, 0]).astype(int)
+    np.testing.assert_array_equal(told, numbers)
+    assert set(numbers) <= set(range(max(len(masks) - capacity, 0), len(masks)))
+    np.testing.assert_array_equal(weights, np.array(masks, np.float32)[numbers].T)
+
+
+def test_shared_draws_are_uniform():
+    replay = filled(5, [[1.0, 0.0, 1.0]] * 7)
+    numbers = np.asarray(sample_shared(replay, jax.random.key(0), 5_000).number)
+    counts = Counter(numbers.tolist())
+    assert set(counts) == {2, 3, 4, 5, 6}
+    assert stats.chisquare(list(counts.values())).pvalue > 1e-3

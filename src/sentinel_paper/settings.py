@@ -49,7 +49,7 @@ _SHARED: Options = {
     "adam_eps": 1e-7,
     "epsilon_start": 1.0,
 }
-_CATEGORICAL: Options = {"atoms": 51, "v_min": 0.0, "hidden": (32, 32, 128), "network": "separate"}
+_CATEGORICAL: Options = {"atoms": 51, "v_min": 0.0, "hidden": (32, 32, 128), "preset": "paper", "encoder": "separate"}
 _ENSEMBLE: Options = {"k": 4, "lam": 1.0, "mask": "bernoulli", "mask_rate": 1 / 3}
 
 

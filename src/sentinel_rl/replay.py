@@ -22,6 +22,20 @@ class Transition(NamedTuple):
     truncated: Bool[Array, "..."]
 
 
+class Draw(NamedTuple):
+    """Transitions drawn for learning.
+
+    Args:
+        transitions: ``[size]`` when the members share them, ``[K, size]`` when each has its own.
+        weights: how much they count for every member, ``[K, size]``.
+        number: of every transition, as they were counted when they were added.
+    """
+
+    transitions: Transition
+    weights: Float[Array, "K size"]
+    number: Int[Array, "..."]
+
+
 class Replay(eqx.Module):
     """Transitions with K bootstrap weights each, and for every member the list of those it may draw.
 
@@ -82,19 +96,31 @@ class Replay(eqx.Module):
         newest = jnp.full_like(self.newest, count - 1)
         return Replay(self.rows[times % self.capacity], unused, self.count, newest, self.obs_size)
 
-    def sample(self, key: jax.Array, size: int) -> tuple[Transition, Float[Array, "K size"]]:
+    def sample_shared(self, key: jax.Array, size: int) -> Draw:
+        """Draw ``size`` transitions for all members together, uniformly with replacement.
+
+        A member counts those that its mask does not let it see with weight 0: the bootstrap of `sample` in
+        expectation, at a K-th of the passes through the networks where members judge each other's draws.
+        """
+        kept = jnp.minimum(self.newest + 1, self.capacity)
+        back = jnp.clip((jax.random.uniform(key, (size,)) * kept).astype(jnp.int32), 0, kept - 1)
+        index = self.newest - back
+        rows = self.rows[index % self.capacity]
+        return Draw(_unpack(rows, self.obs_size), jnp.moveaxis(rows[:, -self.count.size :], 0, 1), index)
+
+    def sample(self, key: jax.Array, size: int) -> Draw:
         """Draw ``size`` transitions for every member, uniformly from those it may see, with replacement.
 
-        Returns:
-            transitions ``[K, size]`` and their weights; a member that has seen nothing gets weights of zero.
+        Transitions and weights are ``[K, size]``; a member that has seen nothing gets weights of zero.
         """
         available = self.available()[:, None]
         dice = jax.random.uniform(key, (self.count.size, size))
         back = jnp.clip((dice * available).astype(jnp.int32), 0, jnp.maximum(available - 1, 0)) + 1
         place = (self.count[:, None] - back) % self.capacity
-        rows = self.rows[jnp.take_along_axis(self.queue, place, axis=1) % self.capacity]
+        index = jnp.take_along_axis(self.queue, place, axis=1)
+        rows = self.rows[index % self.capacity]
         own = jnp.einsum("ksk->ks", rows[..., -self.count.size :])
-        return _unpack(rows, self.obs_size), jnp.where(available > 0, own, 0.0)
+        return Draw(_unpack(rows, self.obs_size), jnp.where(available > 0, own, 0.0), index)
 
 
 def init_replay(capacity: int, obs_size: int, members: int) -> Replay:

@@ -98,5 +98,5 @@ def test_a_random_policy_draws_also_when_frozen():
 
 
 def test_the_warm_up_fills_the_first_draw():
-    assert [agent.warmup for agent in LEARNERS.values()] == [8] * len(LEARNERS)
-    assert RandomAgent().warmup == 0
+    assert [agent.plan_defaults(9)["warmup"] for agent in LEARNERS.values()] == [8] * len(LEARNERS)
+    assert RandomAgent().plan_defaults(9)["warmup"] == 0

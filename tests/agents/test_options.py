@@ -78,7 +78,7 @@ def test_bad_measures_are_refused(measure: object, message: str):
         ({"mask_rate": 1.5}, "mask_rate must be"),
         ({"mask": "bernouli"}, "mask must be one of bernoulli, poisson, exponential, got 'bernouli'"),
         ({"target_update": "soft"}, "target_update must be one of copy, gradient"),
-        ({"network": "deep"}, "network must be one of"),
+        ({"encoder": "deep"}, "unknown encoder 'deep'"),
         ({"time_limit": None}, "time_limit must be one of terminal, bootstrap, got None"),
         ({"prefer": "best"}, "prefer must be one of"),
         ({"atoms": 1}, "at least 2 atoms"),

@@ -132,7 +132,7 @@ def test_what_is_no_agent_is_told_what_it_lacks():
 
         def act(self, state: Any, obs: Any, epsilon: Any, key: jax.Array) -> Any: ...
 
-    with pytest.raises(UsageError, match=r"Half is no agent: it lacks observe, learn, warmup, .*BaseAgent, which has"):
+    with pytest.raises(UsageError, match=r"Half is no agent: it lacks observe, learn, plan_defaults, .*BaseAgent"):
         require_agent(Half())
     register_agent("half", lambda spec: Half())
     with pytest.raises(UsageError, match="Half is no agent"):
@@ -145,7 +145,7 @@ def test_a_base_agent_has_all_that_is_asked_for():
     assert require_agent(agent) is agent
     key = jax.random.key(0)
     state = agent.init(POLE.spec, key)
-    assert (agent.warmup, agent.stochastic, agent.caveat) == (0, False, "")
+    assert (agent.plan_defaults(9), agent.stochastic, agent.caveat) == ({"warmup": 0}, False, "")
     assert int(agent.greedy(state, jnp.zeros(4), key)) == 1
     assert agent.with_policy(agent.policy(state)) is state
     assert (agent.report(state), agent.diagnostics(state, jnp.zeros(4), jnp.int32(0))) == ({}, {})

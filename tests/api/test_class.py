@@ -167,7 +167,7 @@ def test_a_saved_agent_comes_back(trained: Sentinel, saved):
 
 
 def test_options_of_every_kind_survive_a_file(tmp_path):
-    agent = tiny(lam=float("inf"), aleatory=Wang(0.1), reward_range=(0.0, 2.0), network="shared")
+    agent = tiny(lam=float("inf"), aleatory=Wang(0.1), reward_range=(0.0, 2.0), encoder="mlp")
     loaded = Sentinel.load(agent.save(tmp_path / "agent.zip"))
     assert (loaded.agent.lam, loaded.agent.aleatory) == (float("inf"), Wang(0.1))
     assert (loaded.agent.support, loaded.agent.hidden) == (agent.agent.support, (4,))

@@ -60,7 +60,7 @@ def test_supports():
 @pytest.mark.parametrize("task", TASKS)
 def test_update_times(task):
     table, options = printed(task), options_for(TASKS[task], "sentinel")
-    times = make_plan(2_000, 0, options | {"warmup": 0}).learn_times
+    times = make_plan(2_000, {}, options | {"warmup": 0}).learn_times
     updates, targets = (numbers(table[f"Update {which}ensembles at steps"]) for which in ("", "target "))
     assert times[: len(updates)].tolist() == updates
     assert times[options["target_every"] - 1 :: options["target_every"]][: len(targets)].tolist() == targets
@@ -83,7 +83,7 @@ def test_every_agent_can_be_made_from_every_preset(agent, preset):
             make_env(task.env).spec,
             **{name: value for name, value in options.items() if name not in PLAN_OPTIONS},
         )
-        assert make_plan(task.steps, made.warmup, options).epsilon_end == task.shared["epsilon_end"]
+        assert make_plan(task.steps, made.plan_defaults(task.steps), options).epsilon_end == task.shared["epsilon_end"]
 
 
 def test_presets_differ_where_the_paper_is_open():

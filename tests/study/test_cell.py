@@ -81,7 +81,7 @@ def test_another_default_is_another_id(monkeypatch):
         register_env(ENV, functools.partial(Coins, prize=2.0))
         after = dataclasses.replace(own).id, dataclasses.replace(own, env_settings={"prize": 1.0}).id
     assert before[0] == before[1] == after[1] != after[0]
-    monkeypatch.setitem(PRESETS, "paper", {"lam": 2.0})
+    monkeypatch.setitem(PRESETS, "paper", {**PRESETS["paper"], "lam": 2.0})
     assert (dataclasses.replace(CELL).id == CELL.id, dataclasses.replace(typed).id == CELL.id) == (False, True)
     monkeypatch.undo()
     assert dataclasses.replace(CELL).id == CELL.id
@@ -89,8 +89,8 @@ def test_another_default_is_another_id(monkeypatch):
     assert (dataclasses.replace(CELL).id == CELL.id, dataclasses.replace(typed).id == CELL.id) == (False, True)
 
 
-def other_plan(steps, warmup, options):
-    return make_plan(steps, warmup, {"epsilon_end": 0.1, **options})
+def other_plan(steps, defaults, options):
+    return make_plan(steps, defaults, {"epsilon_end": 0.1, **options})
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from sentinel_rl.agents import options as agent_options
+from sentinel_rl.agents.learning import Pace
 from sentinel_rl.agents.random import RandomAgent
 from sentinel_rl.agents.registry import make_agent
 from sentinel_rl.agents.sentinel import SentinelAgent
@@ -50,7 +51,9 @@ OTHER: dict[str, Any] = {
     "mask": "poisson",
     "mask_rate": 0.9,
     "hidden": (9,),
-    "network": "shared",
+    "encoder": "mlp",
+    "draws": "shared",
+    "pace": Pace(learn_every=9),
     "bootstrap_action": "member",
     "target_update": "gradient",
     "aggregate": "scale",

@@ -52,7 +52,8 @@ _REPLAY = {
 }
 _MEMBERS = {
     "hidden": (32, 32, 128),
-    "network": "separate",
+    "encoder": "separate",
+    "draws": "own",
     "bootstrap_action": "online",
     "target_update": "copy",
     "aggregate": "belief",
@@ -126,9 +127,10 @@ def test_the_defaults_are_those_of_that_version(name: str):
 
 @pytest.mark.parametrize(("name", "warmup"), [("sentinel", 100), ("random", 0)])
 def test_the_plan_is_that_of_that_version(name: str, warmup: int):
-    plan = make_plan(1_000, 7, legacy.full_options(name, {}))
+    plan = make_plan(1_000, {"warmup": 7}, legacy.full_options(name, {}))
     assert plan == Plan(1_000, Every(100), warmup, epsilon_start=1.0, epsilon_end=0.05, epsilon_fraction=0.25)
-    typed = make_plan(1_000, 7, legacy.full_options("sentinel", {"samples": 16, "learn_every": 50, "epsilon_end": 0.2}))
+    options = {"samples": 16, "learn_every": 50, "epsilon_end": 0.2}
+    typed = make_plan(1_000, {"warmup": 7}, legacy.full_options("sentinel", options))
     assert (typed.warmup, typed.learn, typed.epsilon_end) == (16, Every(50), 0.2)
 
 

@@ -56,9 +56,8 @@ class Agent(Protocol):
         """Improve; ``update`` is the number of this update, counted from 1."""
         ...
 
-    @property
-    def warmup(self) -> int:
-        """Steps before the first update, where the schedule names no other number."""
+    def plan_defaults(self, steps: int) -> dict[str, Any]:
+        """Options of the plan of a training of so many steps, such as ``learn_every``, where it names no others."""
         ...
 
     @property
@@ -112,10 +111,9 @@ class BaseAgent(eqx.Module):
     def act(self, state: Any, obs: Float[Array, " obs"], epsilon: Float[Array, ""], key: jax.Array) -> Int[Array, ""]:
         """Choose an action; with probability epsilon at random."""
 
-    @property
-    def warmup(self) -> int:
+    def plan_defaults(self, steps: int) -> dict[str, Any]:
         """No warm-up."""
-        return 0
+        return {"warmup": 0}
 
     @property
     def stochastic(self) -> bool:

@@ -17,10 +17,32 @@ from sentinel_rl.replay import Transition
 
 # Observations that a report of a learning agent averages over.
 REPORTED_OBSERVATIONS = 64
+# Steps of a warm-up that is a share of the steps, at most.
+LONGEST_WARMUP = 1_000
 
 TimeLimit = Literal["terminal", "bootstrap"]
 # Of the parameters, a minibatch, and the number of the minibatch in its epoch.
 Loss = Callable[[Any, Any, Int[Array, ""]], Float[Array, ""]]
+
+
+@dataclasses.dataclass(frozen=True)
+class Pace:
+    """When an agent learns and explores, where the plan of a training names nothing else.
+
+    Args:
+        learn_every: steps between two updates, or ``"triangular"``.
+        warmup_fraction: share of the steps before the first update, at most 1 000 of them; never less than enough for
+            one update.
+        epsilon_start: exploration before and during the warm-up.
+        epsilon_end: exploration after its decline.
+        epsilon_fraction: share of the steps after the warm-up over which epsilon declines.
+    """
+
+    learn_every: int | str = 100
+    warmup_fraction: float = 0.0
+    epsilon_start: float = 1.0
+    epsilon_end: float = 0.05
+    epsilon_fraction: float = 0.25
 
 
 class ReplayAgent(BaseAgent):
@@ -34,6 +56,7 @@ class ReplayAgent(BaseAgent):
         batch: size of the minibatches of the one epoch over them; the last may be short.
         capacity: transitions kept.
         target_every: updates between two updates of the target networks.
+        pace: when it learns and explores, where the plan of a training names nothing else.
         time_limit: a time limit ends the return (``"terminal"``) or is bootstrapped through (``"bootstrap"``).
     """
 
@@ -45,11 +68,13 @@ class ReplayAgent(BaseAgent):
     capacity: int = eqx.field(static=True, kw_only=True, default=100_000)
     target_every: int = eqx.field(static=True, kw_only=True, default=10)
     time_limit: TimeLimit = eqx.field(static=True, kw_only=True, default="terminal")
+    pace: Pace = eqx.field(static=True, kw_only=True, default=Pace())
 
-    @property
-    def warmup(self) -> int:
-        """Enough transitions for an update."""
-        return self.samples
+    def plan_defaults(self, steps: int) -> dict[str, Any]:
+        """The pace, for so many steps."""
+        pace = dataclasses.asdict(self.pace)
+        share = min(int(pace.pop("warmup_fraction") * steps), LONGEST_WARMUP)
+        return {**pace, "warmup": max(self.samples, share)}
 
     def policy(self, state: Any) -> Any:
         """The online networks."""
@@ -171,8 +196,8 @@ class SoleAgent(ReplayAgent):
     def learn(self, state: Any, update: Array, key: jax.Array) -> tuple[Any, Metrics]:
         """One epoch of minibatches over fresh draws; every `target_every`-th update copies the target network."""
         sample_key, target_key, loss_key = jax.random.split(key, 3)
-        drawn, _ = state.replay.sample(sample_key, self.samples)
-        transitions: Transition = jax.tree.map(lambda leaf: leaf[0], drawn)
+        drawn = state.replay.sample(sample_key, self.samples)
+        transitions: Transition = jax.tree.map(lambda leaf: leaf[0], drawn.transitions)
         batch = Sample(transitions.obs, transitions.action, self._targets(state, transitions, target_key))
 
         def loss(parameters: Any, part: Sample, number: Array) -> Array:

@@ -8,14 +8,46 @@ from typing import Any, Literal, get_args, get_origin
 import jax
 import numpy as np
 
+from sentinel_rl.agents.learning import Pace
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.support import make_support
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
-from sentinel_rl.risk import BeliefMeasure, RiskMeasure, parse_risk
+from sentinel_rl.nets import resolve_encoder
+from sentinel_rl.risk import BeliefMeasure, CVaR, RiskMeasure, parse_risk
 
-# The constants of the paper are the defaults of the fields.
-PRESETS: Mapping[str, Mapping[str, Any]] = {"paper": {}}
+# The first one is the default: the constants of the paper. `learner` is one that learns, measured on the highway
+# (`results/learner`).
+PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "paper": {
+        "gamma": 0.99,
+        "learning_rate": 2.5e-4,
+        "samples": 100,
+        "batch": 32,
+        "target_every": 10,
+        "time_limit": "terminal",
+        "mask_rate": 1 / 3,
+        "aleatory": CVaR(0.25),
+        "epistemic": CVaR(0.25),
+        "encoder": "separate",
+        "draws": "own",
+        "pace": Pace(),
+    },
+    "learner": {
+        "gamma": 0.95,
+        "learning_rate": 1e-3,
+        "samples": 64,
+        "batch": 64,
+        "target_every": 500,
+        "time_limit": "bootstrap",
+        "mask_rate": 0.75,
+        "aleatory": CVaR(0.5),
+        "epistemic": CVaR(0.5),
+        "encoder": "auto",
+        "draws": "shared",
+        "pace": Pace(learn_every=2, warmup_fraction=0.01, epsilon_end=0.01, epsilon_fraction=0.02),
+    },
+}
 # How the open places of the paper are read. `literal` reads line 12 of the algorithm as printed: target networks that
 # are trained, not copied, and that choose the successor's action unweighted.
 READINGS: Mapping[str, Mapping[str, Any]] = {
@@ -28,7 +60,7 @@ _SUPPORT_OPTIONS = ("atoms", "v_min", "v_max", "reward_range")
 
 def options_of(agent: type[Any]) -> tuple[str, ...]:
     """The names of an agent's hyperparameters; a support is made from other options."""
-    return tuple(field.name for field in dataclasses.fields(agent) if field.name != "support")
+    return tuple(field.name for field in dataclasses.fields(agent) if field.name not in ("support", "pace"))
 
 
 OPTIONS = ("preset", "reading", *options_of(SentinelAgent), *_SUPPORT_OPTIONS)
@@ -50,8 +82,8 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     Args:
         spec: of the environment; its reward range and time limit give the support where none is given.
         options: fields of `SentinelAgent`; ``aleatory`` and ``epistemic`` also as text (``"cvar:0.25"``);
-            ``preset`` (``"paper"``: the constants of the paper) and ``reading`` (``"sound"`` or ``"literal"``: how
-            its open places are read); ``atoms``, ``v_min``, ``v_max`` of the support, or the
+            ``preset`` (``"paper"``, its constants, or ``"learner"``, one that learns) and ``reading`` (``"sound"`` or
+            ``"literal"``: how its open places are read); ``atoms``, ``v_min``, ``v_max`` of the support, or the
             ``reward_range`` of a step from which to derive it.
 
     Raises:
@@ -70,8 +102,15 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
         if name in chosen:
             chosen[name] = measure(name, chosen[name])
     checked(SentinelAgent, chosen)
-    gamma, limit = chosen.get("gamma", 0.99), chosen.get("time_limit", "terminal")
+    # What a run is named after says which networks it has, not that they were chosen.
+    chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
+    gamma, limit = chosen["gamma"], chosen["time_limit"]
     return SentinelAgent(make_support(spec, gamma, limit, **grid), **chosen)
+
+
+def preset_of(pace: Any) -> str | None:
+    """The preset whose pace this is: the one thing of a preset that is no option."""
+    return next((name for name, preset in PRESETS.items() if preset["pace"] == pace), None)
 
 
 def _named(table: Mapping[str, Mapping[str, Any]], what: str, options: dict[str, Any]) -> Mapping[str, Any]:
@@ -111,6 +150,8 @@ def checked(agent: type[Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
         value, words = options[field.name], get_args(field.type)
         if get_origin(field.type) is Literal and value not in words:
             raise UsageError(f"{field.name} must be one of {', '.join(words)}, got {value!r}")
+        if get_origin(field.type) is Literal:
+            continue
         if field.type is bool and not isinstance(value, bool):
             raise UsageError(f"{field.name} must be true or false, got {value!r}")
         if field.name in _RANGES:
@@ -147,5 +188,5 @@ _RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("lam", "learning_rate", "adam_eps", "kappa", "beta", "aversion"), _NOT_NEGATIVE),
     **dict.fromkeys(("noise", "initial_sd", "anchor_noise", "gain"), _POSITIVE),
     **dict.fromkeys(("gamma", "mask_rate"), _SHARE),
-    "hidden": _SIZES,
+    "hidden": (lambda sizes: sizes is None or _SIZES[0](sizes), _SIZES[1]),
 }

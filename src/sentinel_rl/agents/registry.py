@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from sentinel_rl.agents.agent import Agent, BaseAgent
 from sentinel_rl.agents.cdqn import CDQN_OPTIONS, make_cdqn
-from sentinel_rl.agents.options import OPTIONS, make_sentinel, require_known
+from sentinel_rl.agents.options import OPTIONS, make_sentinel, preset_of, require_known
 from sentinel_rl.agents.random import RANDOM_OPTIONS, RandomAgent, make_random
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.uadqn import UADQN_OPTIONS, UADQNAgent, make_uadqn
@@ -155,6 +155,9 @@ def named_options(agent: Any) -> tuple[str, dict[str, Any]] | None:
     for name, kind in _KINDS.items():
         if kind.agent is type(agent):
             values = {field.name: getattr(agent, field.name) for field in dataclasses.fields(agent)}
+            values |= (
+                {"preset": preset} if (preset := preset_of(values.pop("pace", None))) and name == "sentinel" else {}
+            )
             support = values.pop("support", None)
             if isinstance(support, Support):
                 values |= {"atoms": support.size, "v_min": support.low, "v_max": support.high}

@@ -26,7 +26,7 @@ from sentinel_rl.belief import (
     weights_of_losses,
 )
 from sentinel_rl.envs.spec import EnvSpec
-from sentinel_rl.nets import Layout, Networks, init_networks
+from sentinel_rl.nets import make_networks
 from sentinel_rl.replay import Mask, Transition, bootstrap_weights, init_replay
 from sentinel_rl.returns import CategoricalReturn, Support
 from sentinel_rl.returns.projection import clipped_mass, project
@@ -36,12 +36,13 @@ from sentinel_rl.risk.composite import Aggregate, across_members
 
 BootstrapAction = Literal["online", "target", "member"]
 TargetUpdate = Literal["copy", "gradient"]
+Draws = Literal["own", "shared"]
 
 
 class SentinelState(eqx.Module):
     """Everything that changes: networks, their optimisers, and what was seen; to act, ``online`` is enough."""
 
-    online: Networks
+    online: Any
     target: Any
     optimiser: optax.OptState
     target_optimiser: optax.OptState
@@ -51,14 +52,14 @@ class SentinelState(eqx.Module):
 class Batch(NamedTuple):
     """What one gradient step sees of every member: ``[K, batch]`` transitions with their target laws."""
 
-    obs: Float[Array, "K batch obs"]
-    action: Int[Array, "K batch"]
+    obs: Float[Array, "... batch obs"]
+    action: Int[Array, "... batch"]
     target: Float[Array, "K batch n"]
     weight: Float[Array, "K batch"]
 
 
 class SentinelAgent(ReplayAgent):
-    """The hyperparameters of SENTINEL-K, beside those of `ReplayAgent`; every member draws its own samples.
+    """The hyperparameters of SENTINEL-K, beside those of `ReplayAgent`.
 
     Args:
         support: the grid of the return laws.
@@ -68,8 +69,11 @@ class SentinelAgent(ReplayAgent):
         lam: FTRL's regularising parameter, 0 averages the members.
         mask: bootstrap weights, see `bootstrap_weights`.
         mask_rate: probability that a member sees a transition (bernoulli).
-        hidden: sizes of the hidden layers.
-        network: one network per member and action (``"separate"``) or per member (``"shared"``).
+        hidden: sizes of the hidden layers; those that go with the encoder when None.
+        encoder: one network per member and action (``"separate"``), one per member (``"mlp"``), one for rows that can
+            be exchanged (``"set"``), what fits the observation (``"auto"``), or an `sentinel_rl.nets.Encoder`.
+        draws: every member draws its own samples (``"own"``), or all share a draw and each counts what its mask lets it
+            see (``"shared"``): K passes through the networks for the targets instead of K squared.
         bootstrap_action: networks that choose the successor's action: the ensemble's ``"online"`` networks with FTRL
             weights, its ``"target"`` networks unweighted (as section 5.1 prints), or each ``"member"`` by itself.
         target_update: ``"copy"``, or ``"gradient"`` (line 12 read literally: at its times the target networks take
@@ -86,8 +90,9 @@ class SentinelAgent(ReplayAgent):
     lam: float | Array = 1.0
     mask: Mask = eqx.field(static=True, default="bernoulli")
     mask_rate: float | Array = 1 / 3
-    hidden: tuple[int, ...] = eqx.field(static=True, default=(32, 32, 128))
-    network: Layout = eqx.field(static=True, default="separate")
+    hidden: tuple[int, ...] | None = eqx.field(static=True, default=None)
+    encoder: Any = eqx.field(static=True, default="separate")
+    draws: Draws = eqx.field(static=True, default="own")
     bootstrap_action: BootstrapAction = eqx.field(static=True, default="online")
     target_update: TargetUpdate = eqx.field(static=True, default="copy")
     aggregate: Aggregate = eqx.field(static=True, default="belief")
@@ -96,9 +101,7 @@ class SentinelAgent(ReplayAgent):
 
     def init(self, spec: EnvSpec, key: jax.Array) -> SentinelState:
         """Draw the networks; the target networks start as copies."""
-        online = init_networks(
-            key, self.k, spec.obs_size, spec.num_actions, self.support.size, self.hidden, self.network
-        )
+        online = make_networks(key, self.k, spec, self.support.size, self.encoder, self.hidden)
         optimiser = self._adam.init(online)
         replay = init_replay(self.capacity, spec.obs_size, self.k)
         return SentinelState(online, online, optimiser, self._target_adam.init(online), replay)
@@ -107,18 +110,18 @@ class SentinelAgent(ReplayAgent):
         """What the members expect of every action at one observation, weighted by FTRL: laws ``[K, A, n]``."""
         return self.belief_of(state.online, obs)
 
-    def belief_of(self, networks: Networks, obs: Float[Array, " obs"], lam: float | Array | None = None) -> Belief:
+    def belief_of(self, networks: Any, obs: Float[Array, " obs"], lam: float | Array | None = None) -> Belief:
         """What the members expect of every action at one observation, weighted by FTRL: laws ``[K, A, n]``."""
         log_probs = jax.nn.log_softmax(networks(obs))
         weights = ftrl_weights(log_probs, self.lam if lam is None else lam, self.divergence, self.prefer)
         return Belief(CategoricalReturn(self.support.atoms, jnp.exp(log_probs)), weights)
 
-    def values(self, networks: Networks, obs: Float[Array, " obs"], lam: float | Array | None = None) -> Array:
+    def values(self, networks: Any, obs: Float[Array, " obs"], lam: float | Array | None = None) -> Array:
         """The composite risk of every action at one observation."""
         return Composite(self.epistemic, self.aleatory, self.aggregate)(self.belief_of(networks, obs, lam))
 
     def values_of_many(
-        self, networks: Networks, obs: Float[Array, "batch obs"], lam: float | Array
+        self, networks: Any, obs: Float[Array, "batch obs"], lam: float | Array
     ) -> Float[Array, "A batch"]:
         """The composite risk of every action at many observations: `values` of each."""
         if self.k == 1 or self.divergence != "marginal_to_member" or jax.default_backend() != "cpu":
@@ -162,7 +165,7 @@ class SentinelAgent(ReplayAgent):
         penalties = {"aleatory": why.aleatory_penalty, "epistemic": why.epistemic_penalty}
         return Account(why.composite, {**penalties, "composite": why.composite})
 
-    def with_policy(self, policy: Networks) -> SentinelState:
+    def with_policy(self, policy: Any) -> SentinelState:
         """A state without target networks, optimisers and replay."""
         return SentinelState(policy, None, None, None, None)
 
@@ -199,9 +202,10 @@ class SentinelAgent(ReplayAgent):
 
     def learn(self, state: SentinelState, update: Array, key: jax.Array) -> tuple[SentinelState, Metrics]:
         """One epoch of minibatches over fresh draws from every member's data (lines 4 to 13)."""
-        transitions, weights = state.replay.sample(key, self.samples)
+        drawn = (state.replay.sample if self.draws == "own" else state.replay.sample_shared)(key, self.samples)
+        transitions = drawn.transitions
         target, metrics = self._targets(state, transitions)
-        batch = Batch(transitions.obs, transitions.action, target, weights)
+        batch = Batch(transitions.obs, transitions.action, target, drawn.weights)
         online, optimiser, loss = self._epoch(self._adam, state.online, state.optimiser, batch)
         if self.target_update == "copy":
             moved, target_optimiser = copied_if(self._due(update), online, state.target), state.target_optimiser
@@ -222,18 +226,23 @@ class SentinelAgent(ReplayAgent):
     def _targets(self, state: SentinelState, transitions: Transition) -> tuple[Float[Array, "K batch n"], Metrics]:
         """The projected laws ``r + gamma Z_i(s', a*)``, each member's from its own target network."""
         best = self._best_actions(state, transitions.next_obs)
-        probs = jax.nn.softmax(chosen(state.target.per_member(transitions.next_obs), best))
+        shared = transitions.next_obs.ndim == 2
+        outputs = (state.target.batch if shared else state.target.per_member)(transitions.next_obs)
+        probs = jax.nn.softmax(chosen(outputs, jnp.broadcast_to(best, outputs.shape[:2])))
         discount = self._discount(transitions)
-        per_sample = jax.vmap(jax.vmap(project, in_axes=(None, 0, 0, 0)), in_axes=(None, 0, 0, 0))
-        clip = jax.vmap(jax.vmap(clipped_mass, in_axes=(None, 0, 0, 0)), in_axes=(None, 0, 0, 0))
+        samples, members = (None, 0, 0, 0), (None, 0, *([None] * 2 if shared else [0] * 2))
+        per_sample = jax.vmap(jax.vmap(project, in_axes=samples), in_axes=members)
+        clip = jax.vmap(jax.vmap(clipped_mass, in_axes=samples), in_axes=members)
         low, high = clip(self.support, probs, transitions.reward, discount)
         metrics = {"clip_low": jnp.mean(low), "clip_high": jnp.mean(high)}
         return per_sample(self.support, probs, transitions.reward, discount), metrics
 
-    def _best_actions(self, state: SentinelState, next_obs: Float[Array, "K batch obs"]) -> Int[Array, "K batch"]:
+    def _best_actions(self, state: SentinelState, next_obs: Float[Array, "... batch obs"]) -> Int[Array, "... batch"]:
         """The action a* of every successor (line 9)."""
         if self.bootstrap_action == "member":
-            law = CategoricalReturn(self.support.atoms, jax.nn.softmax(state.online.per_member(next_obs)))
+            shared = next_obs.ndim == 2
+            outputs = (state.online.batch if shared else state.online.per_member)(next_obs)
+            law = CategoricalReturn(self.support.atoms, jax.nn.softmax(outputs))
             return jnp.argmax(self.aleatory(law), axis=-1)
         networks, lam = (state.online, self.lam) if self.bootstrap_action == "online" else (state.target, 0.0)
         successors = next_obs.reshape(-1, next_obs.shape[-1])
@@ -241,18 +250,20 @@ class SentinelAgent(ReplayAgent):
         return jnp.argmax(values, axis=0).reshape(next_obs.shape[:-1])
 
     def _epoch(
-        self, adam: optax.GradientTransformation, networks: Networks, optimiser: optax.OptState, batch: Batch
-    ) -> tuple[Networks, optax.OptState, Float[Array, ""]]:
+        self, adam: optax.GradientTransformation, networks: Any, optimiser: optax.OptState, batch: Batch
+    ) -> tuple[Any, optax.OptState, Float[Array, ""]]:
         """One pass over the draws in minibatches; the loss is the mean of the members'."""
 
-        def loss(nets: Networks, part: Batch, number: Array) -> Array:
+        def loss(nets: Any, part: Batch, number: Array) -> Array:
             return cross_entropy(nets, part)
 
+        own = jnp.broadcast_to(batch.action, batch.weight.shape)
+        batch = batch._replace(obs=jnp.broadcast_to(batch.obs, (*own.shape, batch.obs.shape[-1])), action=own)
         networks, optimiser, mean = self._minimise(loss, adam, networks, optimiser, batch, axis=1)
         return networks, optimiser, mean / self.k
 
 
-def cross_entropy(networks: Networks, batch: Batch) -> Float[Array, ""]:
+def cross_entropy(networks: Any, batch: Batch) -> Float[Array, ""]:
     """The sum over members of the weighted mean cross-entropy to the target laws, on the actions taken."""
     taken = chosen_for_loss(networks.per_member(batch.obs), batch.action)
     losses = -jnp.sum(batch.target * jax.nn.log_softmax(taken), axis=-1)

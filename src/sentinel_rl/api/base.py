@@ -171,7 +171,8 @@ class Learner:
         if deterministic:
             chosen = _greedy(self.agent, self.state, obs, key)
         else:
-            epsilon = float(self.options.get("epsilon_end", 0.05))
+            defaults = {"epsilon_end": 0.05, **self.agent.plan_defaults(max(self.num_timesteps, 1))}
+            epsilon = float(self.options.get("epsilon_end", defaults["epsilon_end"]))
             chosen = _act(self.agent, self.state, obs, jnp.float32(epsilon), key)
         actions = np.asarray(chosen, np.int64) + self.handle.first_action
         return (actions[0] if single else actions), state

@@ -1,7 +1,7 @@
 """The library's own sub-commands: what they take. The work is imported only when one of them runs."""
 
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 import typer
 
@@ -90,17 +90,6 @@ def doctor() -> None:
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that `sentinel train --out` was given.")]
 
-# What SENTINEL is where nothing else is written; it is part of what a run records.
-USUAL: dict[str, Any] = {
-    "k": 4,
-    "aleatory": "cvar:0.25",
-    "epistemic": "cvar:0.25",
-    "lam": 1.0,
-    "preset": "paper",
-    "reading": "sound",
-    "gamma": 0.99,
-}
-
 
 def train(
     env: Annotated[str, typer.Option(help="A Gymnasium name; one with a JAX form trains compiled.")],
@@ -120,12 +109,17 @@ def train(
     lam: Annotated[
         float | None, typer.Option(help="FTRL's parameter; 0 weighs all members equally.", show_default="1.0")
     ] = None,
-    preset: Annotated[str | None, typer.Option(metavar="paper", help="Constants.", show_default="paper")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="paper|learner", help="The constants of the paper, or one that learns.", show_default="paper"
+        ),
+    ] = None,
     reading: Annotated[
         str | None,
         typer.Option(metavar="sound|literal", help="How open places of the paper are read.", show_default="sound"),
     ] = None,
-    gamma: Annotated[float | None, typer.Option(help="Discount.", show_default="0.99")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Discount to learn with.", show_default="0.99")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
     ] = None,
@@ -166,7 +160,7 @@ def train(
     measures = {"aleatory": aleatory, "epistemic": epistemic}
     named = {"k": k, **measures, "lam": lam, "preset": preset, "reading": reading, "gamma": gamma}
     given = {name: value for name, value in named.items() if value is not None}
-    options = (USUAL if agent == "sentinel" else {}) | given | parse_settings(settings or [], agent)
+    options = given | parse_settings(settings or [], agent)
     run(
         *(agent, env, steps, parse_seeds(seeds), options, out, overwrite, quiet, tensorboard, csv),
         save_every=save_every,

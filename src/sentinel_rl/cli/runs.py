@@ -74,7 +74,7 @@ class Run:
             raise UsageError(f"{self.env} has no JAX form, which this needs")
         own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
         agent, seeds = make_agent(self.kind, handle, **own), self.request["seeds"]
-        plan = make_plan(self.request["steps"], agent.warmup, options)
+        plan = make_plan(self.request["steps"], agent.plan_defaults(self.request["steps"]), options)
         return Training([agent] * len(seeds), handle.env, plan, seeds, self.points, self.gamma)
 
 

@@ -107,7 +107,8 @@ def resolve_env(given: EnvLike) -> EnvHandle:
         spec, (actions, observations) = spec_of(env), single_spaces(env)
         if isinstance(given, str) and given in ORIGINALS:
             twin = ORIGINALS[given].twin
-            spec = dataclasses.replace(spec, reward_range=twin.reward_range, max_steps=twin.max_steps)
+            known = ("reward_range", "max_steps", "action_names", "obs_shape", "structure")
+            spec = dataclasses.replace(spec, **{name: getattr(twin, name) for name in known})
         return EnvHandle(spec, env, tuple(observations.shape or ()), int(getattr(actions, "start", 0)), name)
     if not isinstance(getattr(env, "spec", None), EnvSpec):
         raise UsageError(

@@ -1,6 +1,7 @@
 """What a world is: the protocol that every environment follows."""
 
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+import math
+from typing import Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -20,6 +21,9 @@ class EnvSpec(eqx.Module):
         obs_low: smallest value of each entry of the observation; unbounded when None.
         obs_high: largest value of each entry of the observation; unbounded when None.
         action_names: what users call the actions; their numbers when None.
+        obs_shape: in which the flat observation is to be read; a vector when None.
+        structure: ``"rows"`` when the observation is a list of rows of which all but the first can be exchanged: the
+            first is the agent's own.
         gamma: the discount by which evaluations of the task judge a policy, whatever an agent learns with.
     """
 
@@ -32,10 +36,16 @@ class EnvSpec(eqx.Module):
     obs_high: tuple[float, ...] | None = eqx.field(static=True, default=None)
     action_names: tuple[str, ...] | None = eqx.field(static=True, default=None)
     gamma: float = eqx.field(static=True, default=0.99)
+    obs_shape: tuple[int, ...] | None = eqx.field(static=True, default=None)
+    structure: Literal["rows"] | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:
         if self.action_names is not None and len(self.action_names) != self.num_actions:
             raise ValueError(f"{self.name} has {self.num_actions} actions, but the action_names {self.action_names}")
+        if self.obs_shape is not None and math.prod(self.obs_shape) != self.obs_size:
+            raise ValueError(f"{self.name} has {self.obs_size} numbers to see, but the obs_shape {self.obs_shape}")
+        if self.structure == "rows" and (self.obs_shape is None or len(self.obs_shape) != 2):
+            raise ValueError(f"structure='rows' of {self.name} needs obs_shape=(rows, features), got {self.obs_shape}")
 
 
 class TimeStep(NamedTuple):

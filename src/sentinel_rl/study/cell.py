@@ -173,4 +173,4 @@ class Cell:
 
     def make_plan(self, agent: Agent) -> Plan:
         """When the runs learn and explore."""
-        return make_plan(self.steps, agent.warmup, self.options)
+        return make_plan(self.steps, agent.plan_defaults(self.steps), self.options)

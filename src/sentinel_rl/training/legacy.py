@@ -96,6 +96,9 @@ def full_options(agent: str, typed: Mapping[str, Any], with_plan: bool = True) -
         options.setdefault("warmup", options.get("samples", 0))
     if "preset" in options:
         options |= {"preset": "paper", "reading": options["preset"]}
+    if "network" in options:
+        options["encoder"] = {"separate": "separate", "shared": "mlp"}[options.pop("network")]
+        options["draws"] = "own"
     return options
 
 

@@ -130,18 +130,18 @@ class Plan:
 PLAN_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction")
 
 
-def make_plan(steps: int, warmup: int, options: Mapping[str, Any]) -> Plan:
-    """Make a plan from the options that belong to it, with `warmup` where they name none.
+def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any]) -> Plan:
+    """Make a plan from the options that belong to it; `defaults` are those of ``agent.plan_defaults(steps)``.
 
     Example:
-        >>> make_plan(1_000, 100, {"learn_every": "triangular", "k": 4}).learn_times[:3]
+        >>> make_plan(1_000, {"warmup": 100}, {"learn_every": "triangular", "k": 4}).learn_times[:3]
         array([105, 120, 136])
     """
-    chosen = {name: options[name] for name in PLAN_OPTIONS if name in options}
+    chosen = {**defaults, **{name: options[name] for name in PLAN_OPTIONS if name in options}}
     every = chosen.pop("learn_every", 100)
     if every != "triangular" and not isinstance(every, (int, np.integer)):
         raise UsageError(f"learn_every is a number of steps or 'triangular', got {every!r}")
     try:
-        return Plan(steps, Triangular() if every == "triangular" else Every(every), **{"warmup": warmup, **chosen})
+        return Plan(steps, Triangular() if every == "triangular" else Every(every), **chosen)
     except ValueError as error:
         raise UsageError(str(error)) from error

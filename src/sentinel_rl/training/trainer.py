@@ -359,8 +359,9 @@ def _agents(
 
 def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any]) -> Plan:
     """The plan of a training from options; one in which nothing is learnt is warned about."""
-    plan = make_plan(steps, agent.warmup, options)
-    if plan.learn_times.size == 0 and agent.warmup:
+    defaults = agent.plan_defaults(steps)
+    plan = make_plan(steps, defaults, options)
+    if plan.learn_times.size == 0 and defaults.get("warmup"):  # an agent without a warm-up learns nothing
         warnings.warn(
             f"0 updates would be made in {steps} steps: train longer than the warm-up of {plan.warmup}, "
             f"or learn more often",
@@ -379,7 +380,7 @@ def _upgraded(job: Job, saved: dict[str, Any]) -> Mapping[str, Any]:
     handle = resolve_env(asked["env"])
     own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
     agents = [make_agent(asked["agent"], handle.spec, **own)] * len(asked["seeds"])
-    plan = make_plan(asked["steps"], agents[0].warmup, options)
+    plan = make_plan(asked["steps"], agents[0].plan_defaults(asked["steps"]), options)
     # What version 0.1 did not know is no difference.
     return {**job.configuration(), **run_identity(agents, handle, plan, asked["seeds"])}
 

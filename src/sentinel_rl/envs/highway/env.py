@@ -145,6 +145,8 @@ class Highway(eqx.Module):
             obs_low=(-1.0,) * size,
             obs_high=(1.0,) * size,
             action_names=ACTION_NAMES,
+            obs_shape=(self.observed_vehicles, FEATURES),
+            structure="rows",
         )
 
     @property

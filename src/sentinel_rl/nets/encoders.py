@@ -1,0 +1,80 @@
+"""Encoders: from an observation to features, from which one linear layer makes the outputs of every action.
+
+An encoder is written for one member and one observation; `sentinel_rl.nets.ensemble` maps it over many of both. One of
+your own is an equinox module with `init` and `__call__`, whose parameters are arrays.
+"""
+
+from itertools import pairwise
+from typing import Any, Protocol, runtime_checkable
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.errors import UsageError
+from sentinel_rl.nets.initial import glorot_uniform
+
+Layer = tuple[Float[Array, "_ _"], Float[Array, " _"]]
+
+
+@runtime_checkable
+class Encoder(Protocol):
+    """What an encoder must have."""
+
+    def init(self, spec: EnvSpec, key: jax.Array) -> Any:
+        """Draw the parameters of one member, a pytree of arrays."""
+        ...
+
+    def __call__(self, parameters: Any, obs: Float[Array, " obs"]) -> Float[Array, " features"]:
+        """Features of one observation, which is flat."""
+        ...
+
+
+class SetEncoder(eqx.Module):
+    """Features of rows of which all but the first can be exchanged (Deep Sets, Zaheer et al. 2017).
+
+    The first row is the agent's own. Every other row is encoded together with it by one shared network, the results are
+    pooled by maximum and by mean, joined with the own row, and followed by one hidden layer. Whatever a row means is
+    learnt once, and not once for every place it may stand at.
+
+    Args:
+        hidden: sizes of the layers of the shared network, and last of the layer after the pooling.
+    """
+
+    hidden: tuple[int, ...] = eqx.field(static=True, default=(128, 128, 256))
+
+    def init(self, spec: EnvSpec, key: jax.Array) -> tuple[tuple[Layer, ...], Layer]:
+        """Draw the weights; biases are zero."""
+        _, features = self._shape(spec)
+        *shared, joint = self.hidden
+        row_key, joint_key = jax.random.split(key)
+        return _layers(row_key, (2 * features, *shared)), _layers(joint_key, (2 * shared[-1] + features, joint))[0]
+
+    def __call__(self, parameters: tuple[tuple[Layer, ...], Layer], obs: Float[Array, " obs"]) -> Float[Array, " out"]:
+        """Encode, pool, join."""
+        shared, (weight, bias) = parameters
+        features = shared[0][0].shape[0] // 2
+        rows = obs.reshape(-1, features)
+        own, others = rows[0], rows[1:]
+        x = jnp.concatenate([jnp.broadcast_to(own, others.shape), others], axis=-1)
+        for layer_weight, layer_bias in shared:
+            x = jax.nn.relu(x @ layer_weight + layer_bias[None])
+        pooled = jnp.concatenate([jnp.max(x, axis=0), jnp.mean(x, axis=0), own])
+        return jax.nn.relu(pooled @ weight + bias)
+
+    def _shape(self, spec: EnvSpec) -> tuple[int, int]:
+        if spec.structure != "rows" or spec.obs_shape is None or len(spec.obs_shape) != 2 or spec.obs_shape[0] < 2:
+            raise UsageError(
+                f"the encoder 'set' needs an observation of at least two rows, and {spec.name} says "
+                f"structure={spec.structure!r} and obs_shape={spec.obs_shape}: give its EnvSpec structure='rows' and "
+                "obs_shape=(rows, features), or use encoder='mlp'"
+            )
+        return spec.obs_shape[0], spec.obs_shape[1]
+
+
+def _layers(key: jax.Array, sizes: tuple[int, ...]) -> tuple[Layer, ...]:
+    keys = jax.random.split(key, len(sizes) - 1)
+    drawn = zip(keys, pairwise(sizes), strict=True)
+    return tuple((glorot_uniform(each, (fan_in, fan_out)), jnp.zeros(fan_out)) for each, (fan_in, fan_out) in drawn)

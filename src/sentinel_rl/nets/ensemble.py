@@ -1,0 +1,137 @@
+"""K members with an encoder each, and how the networks of an agent are chosen."""
+
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.errors import UsageError
+from sentinel_rl.nets.encoders import Encoder, SetEncoder
+from sentinel_rl.nets.initial import glorot_uniform
+from sentinel_rl.nets.mlp import init_networks
+
+EncoderName = Literal["auto", "separate", "mlp", "set"]
+
+# Sizes of the hidden layers where none are given.
+HIDDEN = {"separate": (32, 32, 128), "mlp": (256, 256), "set": (128, 128, 256)}
+
+
+class EncodedNetworks(eqx.Module):
+    """K members: an encoder's parameters and one linear layer for all actions, stacked on a leading axis."""
+
+    parameters_of_encoder: Any
+    weight: Float[Array, "K features outputs"]
+    bias: Float[Array, "K outputs"]
+    encoder: Any
+    num_actions: int = eqx.field(static=True)
+
+    def __call__(self, obs: Float[Array, " obs"]) -> Float[Array, "K A n"]:
+        """Return the outputs of every member and action for one observation."""
+        outputs: Array = jax.vmap(self._member, in_axes=(0, 0, 0, None))(*self._arrays, obs)
+        return outputs
+
+    def batch(self, obs: Float[Array, "batch obs"]) -> Float[Array, "K batch A n"]:
+        """Return the outputs of every member and action for many observations."""
+        many = jax.vmap(self._member, in_axes=(None, None, None, 0))
+        outputs: Array = jax.vmap(many, in_axes=(0, 0, 0, None))(*self._arrays, obs)
+        return outputs
+
+    def per_member(self, obs: Float[Array, "K batch obs"]) -> Float[Array, "K batch A n"]:
+        """Return each member's outputs on observations of its own."""
+        outputs: Array = jax.vmap(jax.vmap(self._member, in_axes=(None, None, None, 0)))(*self._arrays, obs)
+        return outputs
+
+    def columns(self, obs: Float[Array, "batch obs"]) -> Float[Array, "K A n batch"]:
+        """Return the outputs of every member and action, observations along the last axis."""
+        return jnp.moveaxis(self.batch(obs), 1, -1)
+
+    @property
+    def parameters(self) -> int:
+        """The number of learnable parameters."""
+        return sum(leaf.size for leaf in jax.tree.leaves(self._arrays))
+
+    @property
+    def _arrays(self) -> tuple[Any, Array, Array]:
+        return self.parameters_of_encoder, self.weight, self.bias
+
+    def _member(self, parameters: Any, weight: Array, bias: Array, obs: Array) -> Float[Array, "A n"]:
+        outputs: Array = self.encoder(parameters, obs) @ weight + bias
+        return outputs.reshape(self.num_actions, -1)
+
+
+def known_encoder(encoder: Any) -> str | Encoder:
+    """Return the name of an encoder, or an encoder, unless it is neither.
+
+    Raises:
+        UsageError: with what is allowed.
+    """
+    if isinstance(encoder, str) and encoder not in get_args(EncoderName):
+        raise UsageError(f"unknown encoder {encoder!r}: choose one of {', '.join(get_args(EncoderName))}")
+    if not isinstance(encoder, (str, Encoder)):
+        raise UsageError(f"an encoder is a name or an object with init and __call__, got {encoder!r}")
+    return encoder
+
+
+def resolve_encoder(
+    spec: EnvSpec, encoder: Any, hidden: tuple[int, ...] | None
+) -> tuple[str | Encoder, tuple[int, ...]]:
+    """The encoder that ``"auto"`` stands for, and the sizes of the hidden layers where none are given."""
+    chosen = known_encoder(encoder)
+    if chosen == "auto":
+        chosen = "set" if spec.structure == "rows" else "mlp"
+    if hidden is not None:
+        return chosen, tuple(hidden)
+    return chosen, HIDDEN[chosen] if isinstance(chosen, str) else ()
+
+
+def make_networks(
+    key: jax.Array,
+    members: int,
+    spec: EnvSpec,
+    outputs: int,
+    encoder: str | Encoder = "auto",
+    hidden: tuple[int, ...] | None = None,
+) -> Any:
+    """Draw the networks of an ensemble.
+
+    Args:
+        key: of the weights.
+        members: K.
+        spec: of the environment; its structure decides where `encoder` is ``"auto"``: rows get ``"set"``, all else
+            ``"mlp"``.
+        outputs: n of every action.
+        encoder: ``"separate"`` is one network per member and action (the paper), ``"mlp"`` one per member, ``"set"``
+            one for rows that can be exchanged; or an `Encoder`.
+        hidden: sizes of the hidden layers; those of `HIDDEN` when None.
+
+    Raises:
+        UsageError: for an unknown encoder, one that does not fit the observation, or one that returns no features.
+    """
+    encoder, sizes = resolve_encoder(spec, encoder, hidden)
+    if isinstance(encoder, str):
+        if encoder in ("separate", "mlp"):
+            layout: Literal["separate", "shared"] = "separate" if encoder == "separate" else "shared"
+            return init_networks(key, members, spec.obs_size, spec.num_actions, outputs, sizes, layout)
+        if len(sizes) < 2:
+            raise UsageError(f"the encoder 'set' needs at least two hidden sizes, got hidden={sizes}")
+        encoder = SetEncoder(sizes)
+    encoder_key, head_key = jax.random.split(key)
+    try:
+        parameters = jax.vmap(lambda each: encoder.init(spec, each))(jax.random.split(encoder_key, members))
+        one = jax.tree.map(lambda leaf: leaf[0], parameters)
+        features = jax.eval_shape(encoder, one, jax.ShapeDtypeStruct((spec.obs_size,), jnp.float32))
+    except UsageError:
+        raise
+    except Exception as error:  # whatever a module of somebody else's provokes
+        raise UsageError(
+            f"{type(encoder).__name__} cannot encode {spec.name}: {type(error).__name__}: {error}"
+        ) from error
+    if getattr(features, "ndim", None) != 1:
+        shape = getattr(features, "shape", type(features).__name__)
+        raise UsageError(f"{type(encoder).__name__} must return a vector of features for one observation, got {shape}")
+    weight = glorot_uniform(head_key, (members, features.shape[0], spec.num_actions * outputs))
+    bias = jnp.zeros((members, spec.num_actions * outputs))
+    return EncodedNetworks(parameters, weight, bias, encoder, spec.num_actions)
