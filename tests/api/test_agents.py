@@ -21,6 +21,8 @@ from tests.learners import OPTIONS, PLAN, make
 from tests.tiny import Box2D
 
 OBS = np.array([0.01, 0.2, -0.03, 0.1])
+# A batch of one size everywhere: another size is another program.
+BATCH = np.random.default_rng(0).normal(size=(60, 4)) * [1.0, 1.0, 0.1, 1.0]
 # What can be told of an action, and words of the note on what cannot.
 TOLD: dict[str, tuple[type[Any], set[str], str]] = {
     "sentinel": (Explanation, {"probs", "weights", "aleatory_penalty", "epistemic_penalty"}, ""),
@@ -54,22 +56,21 @@ def test_predictions_have_the_shape_of_what_is_seen(name: str, agents: list[Lear
     agent = agents[0]
     assert agent.num_timesteps == 60
     one, _ = agent.predict(OBS)
-    many, _ = agent.predict(np.stack([OBS, OBS]))
-    assert (np.shape(one), many.shape) == ((), (2,))
+    many, _ = agent.predict(BATCH)
+    assert (np.shape(one), many.shape) == ((), (60,))
     if name != "random":
         assert one == agent.predict(OBS)[0], "a deterministic prediction repeats"
-    assert set(np.ravel([agent.predict(np.stack([OBS] * 20), deterministic=False)[0] for _ in range(3)])) <= {0, 1}
+    assert set(np.ravel([agent.predict(BATCH, deterministic=False)[0] for _ in range(3)])) <= {0, 1}
 
 
 def test_what_is_explained_is_what_is_done(name: str, agents: list[Learner]):
     """At sixty observations, alone and in a batch, wherever they stand in it."""
     agent = make("random", action=1) if name == "random" else agents[0]
-    observations = np.random.default_rng(0).normal(size=(60, 4)) * [1.0, 1.0, 0.1, 1.0]
-    together, _ = agent.predict(observations)
-    explained = [agent.assess(obs).action for obs in observations]
+    together, _ = agent.predict(BATCH)
+    explained = [agent.assess(obs).action for obs in BATCH]
     np.testing.assert_array_equal(together, explained)
-    np.testing.assert_array_equal(agent.predict(observations[::-1])[0], together[::-1])
-    np.testing.assert_array_equal([agent.predict(obs)[0] for obs in observations[:5]], together[:5])
+    np.testing.assert_array_equal(agent.predict(BATCH[::-1])[0], together[::-1])
+    np.testing.assert_array_equal([agent.predict(obs)[0] for obs in BATCH[:5]], together[:5])
 
 
 def test_every_agent_has_the_curves_of_all_runs(name: str, agents: list[Learner]):
@@ -124,6 +125,12 @@ def _is_replay(leaf: Any) -> bool:
     return isinstance(leaf, Replay)
 
 
+# The agents share the path; stable-baselines3's callbacks see the others in `tests/clients`.
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(each, marks=() if each in ("sentinel", "random") else pytest.mark.slow) for each in LEARNERS],
+    scope="module",
+)
 def test_a_gymnasium_environment_will_do(name: str):
     """Stepped from Python, with a callback: what stable-baselines3's do."""
     calls: list[int] = []
@@ -155,7 +162,7 @@ def test_a_random_policy_draws_anew_with_every_call():
     assert set(drawn) == {0, 1}
     again = make("random", seed=4)
     assert [int(again.predict(OBS)[0]) for _ in range(30)] == drawn, "of its seed"
-    assert set(agent.predict(np.stack([OBS] * 30))[0]) == {0, 1}
+    assert set(agent.predict(np.stack([OBS] * 60))[0]) == {0, 1}
     constant = make("random", action=1)
     assert {int(constant.predict(OBS)[0]) for _ in range(30)} == {1}
 

@@ -9,7 +9,7 @@ import pytest
 from sentinel_rl.api import Learner, learner_class, load_agent
 from sentinel_rl.errors import IncompatibleError, UsageError
 from sentinel_rl.explanation import Estimates
-from tests.learners import PLAN
+from tests.learners import PLAN, make
 from tests.own import AGENT, ENV, Bandit, Coins, registered
 from tests.tiny import tiny
 
@@ -63,6 +63,19 @@ def test_an_environment_is_taken_as_an_instance_and_through_gymnasium(trained: L
     np.testing.assert_allclose(stepped.state.values, trained.state.values)
 
 
-def test_the_librarys_agents_learn_in_it():
-    agent = tiny(ENV).learn(30)
+def test_the_librarys_agents_play_in_it():
+    agent = make("random", ENV).learn(60)
     assert agent.assess(np.zeros(1)).labels == ["leave", "take"]
+    assert set(agent.result.table.length) == {4}
+
+
+def test_vectors_of_environments():
+    """Two environments, one agent; the steps asked for are made although they are odd."""
+    agent = learner_class(AGENT)("MlpPolicy", gymnasium.make_vec("CartPole-v1", num_envs=2), **PLAN)
+    seen = []
+    agent.learn(61, callback=lambda local, _: seen.append((local["rewards"].shape, len(local["infos"]))))
+    assert agent.num_timesteps == 61
+    assert set(seen) == {((2,), 2)}
+    assert agent.get_env().num_envs == 2
+    assert agent.predict(np.zeros((2, 4)))[0].shape == (2,)
+    assert agent.result.curves["loss"].shape == (1, 61)

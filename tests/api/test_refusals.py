@@ -13,16 +13,16 @@ from tests.tiny import Box2D, tiny
 
 
 class Generous(Box2D):
-    """It pays one whatever is done, after a first episode without pay."""
+    """It pays three whatever is done, after a first episode without pay."""
 
     def step(self, action: Any):
         obs, _, terminated, truncated, info = super().step(action)
-        return obs, float(self.total > self.length), terminated, truncated, info
+        return obs, 3.0 * (self.total > self.length), terminated, truncated, info
 
 
 def test_a_strict_support_is_an_error():
-    agent = tiny(Generous(), v_min=0.0, v_max=2.0, gamma=1.0, strict_support=True)
-    with pytest.raises(UsageError, match="v_max=5"):
+    agent = tiny(Generous(), v_min=0.0, v_max=6.0, gamma=1.0, strict_support=True)
+    with pytest.raises(UsageError, match="v_max=15"):
         agent.learn(200)
 
 
