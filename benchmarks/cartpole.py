@@ -20,9 +20,9 @@ from _measure import train
 
 from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
+from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.host import HostRun
 from sentinel_rl.training.host_envs import GymnasiumWorld
-from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.schedule import Plan
 

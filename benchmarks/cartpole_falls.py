@@ -22,8 +22,8 @@ from _measure import last_100, train
 from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.risk import CVaR, Expectation
+from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.evaluation import evaluate
-from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.schedule import Plan
 

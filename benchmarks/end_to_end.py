@@ -18,7 +18,7 @@ import _measure
 from sentinel_paper.highway_agents import CONTENDERS
 from sentinel_paper.settings import HIGHWAY
 from sentinel_paper.trained import Settings, cell
-from sentinel_rl.training.loop import Training
+from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.population import use_all_cores
 
 

@@ -18,7 +18,7 @@ from cartpole_falls import write_rows
 
 from sentinel_rl.agents.registry import make_agent
 from sentinel_rl.envs.highway import Highway
-from sentinel_rl.training.loop import Training
+from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.schedule import make_plan
 

@@ -260,7 +260,7 @@ MUTATIONS: list[Mutation] = [
         "replay.py",
         "(replay.rows[:t], replay.queue[:, :t])",
         "(replay.rows[: t - 1], replay.queue[:, :t])",
-        "training/test_loop.py::test_only_the_filled_part_of_a_replay_is_saved",
+        "training/test_compiled.py::test_only_the_filled_part_of_a_replay_is_saved",
     ),
     # training
     m(
@@ -354,24 +354,24 @@ MUTATIONS: list[Mutation] = [
         "if end > self.t:",
         "training/test_session.py::test_a_training_that_is_resumed_at_the_step_of_an_evaluation_is_evaluated_there_once",
     ),
-    m("training/session.py", "if progress.savable and (stop", "if (stop", "training/test_host_loop.py"),
+    m("training/session.py", "if progress.savable and (stop", "if (stop", "training/test_host_training.py"),
     m(
-        "training/loop.py",
+        "training/compiled.py",
         "score > self.best[run].score",
         "score >= self.best[run].score",
         "training/test_session.py::test_the_best_policy_is_that_of_the_first_of_the_best_evaluations",
     ),
     m(
-        "training/checkpoints.py",
+        "training/keeper.py",
         "t - self.saved_at >= self.save_every",
         "t - self.saved_at > self.save_every",
-        "training/test_loop.py::test_stopped_and_resumed_equals_whole",
+        "training/test_compiled.py::test_stopped_and_resumed_equals_whole",
     ),
     m(
-        "training/checkpoints.py",
+        "training/keeper.py",
         "max(set.intersection(*steps), default=0)",
         "max(set.union(*steps), default=0)",
-        "training/test_loop.py::test_trainings_go_side_by_side_and_resume_from_a_step_that_all_have",
+        "training/test_compiled.py::test_trainings_go_side_by_side_and_resume_from_a_step_that_all_have",
     ),
     m(
         "training/host.py",

@@ -25,7 +25,7 @@ from sentinel_rl.agents.vdqn import VDQNAgent
 from sentinel_rl.envs import Toy
 from sentinel_rl.returns import CategoricalReturn
 from sentinel_rl.training import Every, Plan
-from sentinel_rl.training.loop import Training
+from sentinel_rl.training.compiled import Training
 
 
 @dataclasses.dataclass(frozen=True)

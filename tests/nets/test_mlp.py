@@ -118,7 +118,7 @@ import jax
 from sentinel_rl.agents.registry import make_agent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.training.schedule import Plan
-from sentinel_rl.training.loop import Training
+from sentinel_rl.training.compiled import Training
 jax.config.update("jax_num_cpu_devices", 2)
 env = CartPole(200)
 agent = make_agent("uadqn", env.spec, capacity=8)

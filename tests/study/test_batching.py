@@ -8,7 +8,7 @@ import pytest
 from sentinel_rl.study import Cell, Record, Store, batching, grid, run, run_grid
 from sentinel_rl.study.batching import Precompiler, batches, grouped
 from sentinel_rl.study.run import run_cells
-from sentinel_rl.training.loop import Training, chunks_together
+from sentinel_rl.training.compiled import Training, chunks_together
 from sentinel_rl.training.population import Fleet
 from sentinel_rl.training.population_evaluation import evaluate_population, lower_evaluation
 from tests.learners import OPTIONS

@@ -10,7 +10,7 @@ from sentinel_rl.errors import Stopped
 from sentinel_rl.storage.checkpoint import saved
 from sentinel_rl.study import Store, run_cell, run_grid
 from sentinel_rl.study.run import run_cells
-from sentinel_rl.training.checkpoints import Keeper
+from sentinel_rl.training.keeper import Keeper
 from sentinel_rl.training.signals import Stopper
 from tests.study.grids import CELL, computed, same_arrays, with_options
 

@@ -13,8 +13,8 @@ from sentinel_rl.study import Cell, Evaluation, run_cell
 from sentinel_rl.study import run as study_run
 from sentinel_rl.study.provenance import revision
 from sentinel_rl.training import population_evaluation
+from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.evaluation import evaluate_run
-from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import Fleet
 from sentinel_rl.training.segments import chunked
 from sentinel_rl.training.signals import Stopper

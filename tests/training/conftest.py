@@ -8,7 +8,7 @@ from typing import Any
 import gymnasium
 import pytest
 
-from sentinel_rl.training.loop import Progress
+from sentinel_rl.training.compiled import Progress
 from sentinel_rl.training.result import Result
 from sentinel_rl.training.trainer import train
 from tests.training.pole import AGENT, ENV

@@ -15,9 +15,9 @@ import numpy as np
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.envs.cartpole import CartPole
+from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.fused import Population, RunState, run_chunk, start_agent, start_world
-from sentinel_rl.training.host_loop import HostTraining
-from sentinel_rl.training.loop import Training
+from sentinel_rl.training.host_training import HostTraining
 from sentinel_rl.training.schedule import Every, Plan
 from sentinel_rl.training.segments import Segments, segments
 from tests.learners import OPTIONS

@@ -22,10 +22,10 @@ from sentinel_rl.storage.checkpoint import save
 from sentinel_rl.storage.configuration import restored
 from sentinel_rl.storage.run_folder import status
 from sentinel_rl.training import legacy
-from sentinel_rl.training.checkpoints import Keeper
+from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.evaluation import evaluate
-from sentinel_rl.training.host_loop import HostTraining
-from sentinel_rl.training.loop import Training
+from sentinel_rl.training.host_training import HostTraining
+from sentinel_rl.training.keeper import Keeper
 from sentinel_rl.training.policy import load_policy
 from sentinel_rl.training.result import Result
 from sentinel_rl.training.schedule import PLAN_OPTIONS, Every, Plan, make_plan

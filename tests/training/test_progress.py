@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from rich.console import Console
 
+from sentinel_rl.training.compiled import Progress
 from sentinel_rl.training.history import History
-from sentinel_rl.training.loop import Progress
 from sentinel_rl.training.progress import Pace, progress_bar
 
 

@@ -12,7 +12,7 @@ from sentinel_rl.errors import Stopped, UsageError
 from sentinel_rl.storage.checkpoint import saved
 from sentinel_rl.storage.run_folder import status
 from sentinel_rl.training import session
-from sentinel_rl.training.loop import Progress
+from sentinel_rl.training.compiled import Progress
 from sentinel_rl.training.result import Result
 from sentinel_rl.training.trainer import train
 from tests.training.conftest import JUDGED, PLAN, SEEDS, STEPS, Listing, Trained

@@ -9,8 +9,8 @@ import pytest
 from sentinel_rl.agents.agent import BaseAgent
 from sentinel_rl.errors import SentinelWarning, Stopped, UsageError
 from sentinel_rl.training import session
+from sentinel_rl.training.compiled import BaseTraining, Progress
 from sentinel_rl.training.history import History
-from sentinel_rl.training.loop import BaseTraining, Progress
 from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.schedule import Plan
 from sentinel_rl.training.session import Evaluator, Reporter, Session

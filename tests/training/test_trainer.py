@@ -16,8 +16,8 @@ from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.envs.handle import resolve_env
 from sentinel_rl.errors import IncompatibleError, NumericalError, SentinelWarning, UsageError
 from sentinel_rl.storage.run_folder import status
+from sentinel_rl.training.compiled import Progress
 from sentinel_rl.training.evaluation import EVALUATION_SEED, evaluate_run
-from sentinel_rl.training.loop import Progress
 from sentinel_rl.training.metrics import Episodes, measure
 from sentinel_rl.training.policy import load_policy
 from sentinel_rl.training.trainer import Job, checked_plan, run_job, train

@@ -24,7 +24,7 @@ from sentinel_rl.risk import RiskMeasure
 from sentinel_rl.storage.atomic import make_folder
 from sentinel_rl.training.callbacks import Callbacks, seen_locals
 from sentinel_rl.training.episodes import MONITOR, write_monitor
-from sentinel_rl.training.host_loop import HostTraining
+from sentinel_rl.training.host_training import HostTraining
 from sentinel_rl.training.policy import SavedPolicy, load_policy, save_policy
 from sentinel_rl.training.result import Result
 from sentinel_rl.training.schedule import PLAN_OPTIONS

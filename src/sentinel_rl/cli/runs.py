@@ -11,7 +11,7 @@ from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.configuration import restored
 from sentinel_rl.storage.run_folder import status
 from sentinel_rl.training import legacy
-from sentinel_rl.training.loop import Training
+from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.policy import policy_file
 from sentinel_rl.training.schedule import PLAN_OPTIONS, make_plan
 

@@ -9,7 +9,7 @@ from sentinel_rl.errors import IncompatibleError, UsageError
 from sentinel_rl.storage.arrays import describe, to_host
 from sentinel_rl.storage.checkpoint import load, saved
 from sentinel_rl.storage.run_folder import CHECKPOINTS
-from sentinel_rl.training.checkpoints import Keeper, fit_checkpoint
+from sentinel_rl.training.keeper import Keeper, fit_checkpoint
 from sentinel_rl.training.population import use_all_cores
 
 

@@ -1,4 +1,4 @@
-"""One small portable file for a pytree: a trained policy to be deployed, not a run to be resumed.
+"""One small portable file for a pytree, such as a trained policy or a record of a study.
 
 The file is a zip of the arrays (NumPy's format, no pickle) and the same manifest that a checkpoint has.
 """

@@ -17,7 +17,7 @@ from sentinel_rl.agents.random import RandomAgent
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import SentinelError, SentinelWarning
 from sentinel_rl.study.cell import Cell
-from sentinel_rl.training.loop import cuts
+from sentinel_rl.training.compiled import cuts
 from sentinel_rl.training.population import Fleet
 from sentinel_rl.training.population_evaluation import lower_evaluation
 from sentinel_rl.training.reports import lower_reports

@@ -13,8 +13,8 @@ from sentinel_rl.study.batching import plan_of, precompile
 from sentinel_rl.study.cell import Cell
 from sentinel_rl.study.provenance import Stopwatch, provenance
 from sentinel_rl.study.record import Record
-from sentinel_rl.training.checkpoints import Keeper
-from sentinel_rl.training.loop import Training
+from sentinel_rl.training.compiled import Training
+from sentinel_rl.training.keeper import Keeper
 from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.population_evaluation import evaluate_population
 from sentinel_rl.training.session import Reporter, Session

@@ -1,6 +1,7 @@
 """Files of version 0.1: the defaults that they were written with, frozen here, and how they are read today.
 
-Version 0.1 noted options as they were typed. What was not typed had the defaults below; they must not change when
+Checkpoints without a history are completed in `keeper`, configurations of run folders in `trainer`. Version 0.1 noted
+options as they were typed. What was not typed had the defaults below; they must not change when
 those of the library do.
 """
 

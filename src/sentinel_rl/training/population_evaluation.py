@@ -18,9 +18,9 @@ from sentinel_rl.envs.spec import Diagnosed, Env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.replay import map_replays
 from sentinel_rl.storage.configuration import plain, restored
+from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.evaluation import LIMIT, Player, play
 from sentinel_rl.training.fused import Population, each_run
-from sentinel_rl.training.loop import Training
 from sentinel_rl.training.population import Fleet, joined
 
 # Episodes side by side on one device, of all its runs together: enough to fill it, and within its memory.

@@ -12,7 +12,7 @@ from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
 from rich.table import Column
 
-from sentinel_rl.training.loop import Progress
+from sentinel_rl.training.compiled import Progress
 
 _COMPILING = "compiling (once; cached for the next time)"
 # Widths of the bar, in a terminal of less than 100 columns and in a wider one.

@@ -15,8 +15,8 @@ import numpy as np
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.envs.handle import EnvHandle
 from sentinel_rl.storage.atomic import write_file
+from sentinel_rl.training.compiled import Best
 from sentinel_rl.training.episodes import EpisodeTable
-from sentinel_rl.training.loop import Best
 from sentinel_rl.training.metrics import Episodes
 
 

@@ -1,4 +1,4 @@
-"""Trainings from their first step, or their last checkpoint, to their end: reported, evaluated, saved, stoppable."""
+"""The training loop: chunks of steps, and between them reports, callbacks, checkpoints, evaluations and stops."""
 
 import time
 import warnings
@@ -11,10 +11,10 @@ import numpy as np
 
 from sentinel_rl.envs.handle import EnvHandle
 from sentinel_rl.errors import SentinelWarning, Stopped, UsageError
-from sentinel_rl.training.checkpoints import Keeper, common_step
+from sentinel_rl.training.compiled import BaseTraining, Progress, Training, chunks_together
 from sentinel_rl.training.evaluation import evaluate_run
-from sentinel_rl.training.host_loop import HostTraining
-from sentinel_rl.training.loop import BaseTraining, Progress, Training, chunks_together
+from sentinel_rl.training.host_training import HostTraining
+from sentinel_rl.training.keeper import Keeper, common_step
 from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.population_evaluation import Evaluation, evaluate_population
 from sentinel_rl.training.signals import Stopper

@@ -21,11 +21,11 @@ from sentinel_rl.risk import RiskMeasure
 from sentinel_rl.storage.configuration import plain, restored
 from sentinel_rl.storage.run_folder import RunFolder, open_run
 from sentinel_rl.training import legacy
-from sentinel_rl.training.checkpoints import Keeper
+from sentinel_rl.training.compiled import BaseTraining, Training
 from sentinel_rl.training.evaluation import EVALUATION_SEED
-from sentinel_rl.training.host_loop import HostTraining, OnStep
+from sentinel_rl.training.host_training import HostTraining, OnStep
 from sentinel_rl.training.identity import env_identity, run_identity
-from sentinel_rl.training.loop import BaseTraining, Training
+from sentinel_rl.training.keeper import Keeper
 from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.policy import best_file, policy_file, save_policy
 from sentinel_rl.training.progress import progress_bar

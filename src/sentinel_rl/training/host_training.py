@@ -11,11 +11,11 @@ from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.handle import EnvHandle
 from sentinel_rl.errors import NumericalError
 from sentinel_rl.replay import padded_like
+from sentinel_rl.training.compiled import BaseTraining, Progress
 from sentinel_rl.training.episodes import Episode, EpisodeLog
 from sentinel_rl.training.history import History
 from sentinel_rl.training.host import HostRun
 from sentinel_rl.training.host_envs import GymnasiumWorld, HostStep, host_env
-from sentinel_rl.training.loop import BaseTraining, Progress
 from sentinel_rl.training.schedule import Plan
 
 # Transitions between two reports.

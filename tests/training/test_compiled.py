@@ -13,8 +13,8 @@ from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.errors import IncompatibleError, NumericalError, SentinelWarning, Stopped, StorageError
 from sentinel_rl.storage import checkpoint
 from sentinel_rl.storage.checkpoint import saved
-from sentinel_rl.training.checkpoints import Keeper, common_step
-from sentinel_rl.training.loop import Training, chunks_together
+from sentinel_rl.training.compiled import Training, chunks_together
+from sentinel_rl.training.keeper import Keeper, common_step
 from sentinel_rl.training.schedule import Every, Plan
 from sentinel_rl.training.session import Session
 from sentinel_rl.training.signals import Stopper
@@ -145,7 +145,7 @@ def test_checkpoints_can_be_a_matter_of_time(tmp_path, monkeypatch):
     training = begin()
     place = Keeper(training, tmp_path, save_every=None, seconds=30.0)
     now = [0.0]
-    monkeypatch.setattr("sentinel_rl.training.checkpoints.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("sentinel_rl.training.keeper.time.monotonic", lambda: now[0])
     place._saved_time = 0.0
     assert not place.due(80), "it is not yet time"
     now[0] = 31.0

@@ -10,9 +10,9 @@ import numpy as np
 from sentinel_rl.replay import filled_part
 from sentinel_rl.storage.checkpoint import Saver, latest, load, saved
 from sentinel_rl.storage.manifest import Manifest
+from sentinel_rl.training.compiled import Training, fit_to
 from sentinel_rl.training.episodes import monitor_file, read_monitor, write_monitor
-from sentinel_rl.training.host_loop import HostTraining
-from sentinel_rl.training.loop import Training, fit_to
+from sentinel_rl.training.host_training import HostTraining
 
 
 class Keeper:

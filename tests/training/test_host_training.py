@@ -11,10 +11,10 @@ import pytest
 from sentinel_rl.envs.handle import resolve_env
 from sentinel_rl.errors import NumericalError, SentinelWarning, Stopped, StorageError
 from sentinel_rl.storage import checkpoint
-from sentinel_rl.training import host_loop
-from sentinel_rl.training.checkpoints import Keeper
-from sentinel_rl.training.host_loop import HostTraining
-from sentinel_rl.training.loop import Progress
+from sentinel_rl.training import host_training
+from sentinel_rl.training.compiled import Progress
+from sentinel_rl.training.host_training import HostTraining
+from sentinel_rl.training.keeper import Keeper
 from sentinel_rl.training.session import Session
 from sentinel_rl.training.signals import Stopper
 from tests.training.pole import AGENT, ENV, PLAN, assert_same_training
@@ -125,7 +125,7 @@ def test_a_stop_is_not_put_off_where_nothing_can_be_saved(tmp_path):
 
 
 def test_an_episode_that_does_not_end_holds_up_a_stop_only_for_a_while(tmp_path, monkeypatch):
-    monkeypatch.setattr(host_loop, "_LONGEST_WAIT", 3)
+    monkeypatch.setattr(host_training, "_LONGEST_WAIT", 3)
     stopper = Stopper(active=True)
     stopper.requested = True
     with pytest.raises(Stopped, match=rf"after 4 of {PLAN.steps} steps of seed {SEED}, 0 of them saved"):

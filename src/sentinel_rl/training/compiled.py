@@ -1,4 +1,4 @@
-"""Training a population of runs in compiled chunks of steps, between which the host saves, reports and evaluates."""
+"""A population of runs, compiled with their environment and advanced in chunks of steps; `session` drives it."""
 
 import abc
 import dataclasses
