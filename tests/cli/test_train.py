@@ -13,6 +13,7 @@ from sentinel_rl.cli import train as train_command
 from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.checkpoint import STATE
 from sentinel_rl.storage.run_folder import status
+from sentinel_rl.training.host import HostRun
 from sentinel_rl.training.metrics import metric_names
 from tests.tiny import tiny
 
@@ -214,13 +215,20 @@ def test_folders_without_a_finished_run(run, copied, tmp_path):
     assert "no policy of seed 7" in complaint
 
 
-def test_an_environment_without_a_jax_form(run, tmp_path):
-    arguments = ("--env", "Acrobot-v1", "--set", "reward_range=-1,0", *SMALL, "--steps", "60")
+# Agents share the path: SENTINEL, which takes longest to compile, is run with the long tests.
+@pytest.mark.parametrize("agent", ["random", pytest.param("sentinel", marks=pytest.mark.slow)])
+def test_an_environment_without_a_jax_form(run, tmp_path, monkeypatch, agent):
+    own = ("--set", "reward_range=-1,0", *SMALL) if agent == "sentinel" else ("--set", "learn_every=20", "--quiet")
     place = tmp_path / "run"
-    assert run("train", *arguments, "--out", place)[0] == 0
+    arguments = ("--env", "Acrobot-v1", "--agent", agent, *own, "--steps", "60", "--seeds", "2", "--out", place)
+    assert run("train", *arguments)[0] == 0
     assert status(place).state == "finished"
-    (place / "finished.json").unlink()  # a seed that is done is not trained again
-    assert run("train", *arguments, "--out", place)[0] == 0
+    curves = (place / "curves.csv").read_bytes()
+    (place / "finished.json").unlink()
+    with monkeypatch.context() as patch:
+        patch.setattr(HostRun, "step", lambda self: pytest.fail("a seed that is done is not trained again"))
+        assert run("train", *arguments)[0] == 0
+    assert (place / "curves.csv").read_bytes() == curves
     code, out, _ = run("assess", place)
     assert code == 0, out
     assert run("verify", place)[0] == 2

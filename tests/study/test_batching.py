@@ -76,14 +76,27 @@ def test_those_who_learn_nothing_are_a_batch_too():
 def test_a_grid_stores_the_cells_of_a_batch(as_on_an_accelerator, monkeypatch, tmp_path):
     monkeypatch.setattr(grid, "batches", grouped)
     told = []
-    records = run_grid([CELL, RANDOM], Store(tmp_path), report=told.append)
-    assert [record.cell for record in records] == [CELL, RANDOM]
-    assert str(told[0]).startswith("0 of 2 cells done (")
-    assert "and 1 more at once): step 20 of 120" in str(told[0])
+    records = run_grid(BATCH, Store(tmp_path), report=told.append)
+    assert [record.cell for record in records] == BATCH
+    assert str(told[0]).startswith("0 of 4 cells done (")
+    assert "and 3 more at once): step 20 of 120" in str(told[0])
     assert (told[0].seconds_left, told[-1].seconds_left) == (None, 0)
-    assert told[-1].finished == 2
-    apart = run_grid([with_options(lam=2.0), with_options(lam=3.0)], Store(tmp_path), apart=True)
-    assert [record.about["batch"] for record in apart] == [[record.cell.name] for record in apart]
+    assert told[-1].finished == 4
+
+
+def test_cells_are_computed_apart_where_their_seconds_count(monkeypatch, tmp_path):
+    monkeypatch.setattr(grid, "batches", grouped)
+    begun = []
+
+    def computing(cells, report, stopper, checkpoints):
+        begun.append(cells)
+        return [dataclasses.replace(computed(), cell=cell) for cell in cells]
+
+    monkeypatch.setattr(grid, "run_cells", computing)
+    run_grid([CELL, LAM], Store(tmp_path / "apart"), apart=True)
+    run_grid([CELL, LAM], Store(tmp_path / "together"))
+    assert begun == [[CELL], [LAM], [CELL, LAM]]
+    assert computed().about["batch"] == [CELL.name]
 
 
 def test_who_fails_does_not_take_its_batch_along(as_on_an_accelerator, monkeypatch, tmp_path):
@@ -138,12 +151,11 @@ def test_what_is_compiled_in_advance_is_what_is_called(as_on_an_accelerator, mon
     monkeypatch.setattr(Precompiler, "begin", foreseeing)
     monkeypatch.setattr(Fleet, "advance_at_once", advancing)
     monkeypatch.setattr(run, "evaluate_population", evaluating)
-    cells = [CELL, RANDOM]
-    without = run_cells(cells)
+    without = run_cells(BATCH)
     assert not foreseen, "a CPU compiles nothing in advance"
     monkeypatch.setattr(batching, "_worthwhile", lambda fleet: True)
-    records = run_cells(cells)
+    records = run_cells(BATCH)
     for purpose, texts in called.items():
         assert set(texts) == set(foreseen[purpose]), purpose
-    assert len(foreseen["reporting"]) == 1
+    assert len(foreseen["reporting"]) == 3, "those of a policy that learns nothing are not compiled"
     assert all(same_arrays(*pair) for pair in zip(records, without, strict=True))

@@ -80,9 +80,13 @@ def test_stopped_twice_and_resumed_equals_whole(tmp_path, whole):
 def test_it_is_saved_every_so_often(tmp_path, whole):
     training = train(begin(), tmp_path, save_every=30)
     again = begin()
-    Keeper(again, tmp_path / "checkpoints", 30).resume()
-    assert 30 <= again.t < PLAN.steps
-    assert again.t in ends(training), "a checkpoint stands at the end of an episode"
+    keeper = Keeper(again, tmp_path / "checkpoints", 30)
+    before, last = keeper.steps()
+    assert 30 <= before < last == PLAN.steps
+    assert before in ends(training), "a checkpoint stands at the end of an episode, or of the training"
+    keeper.resume()
+    assert (again.t, list(again.chunks())) == (PLAN.steps, []), "nothing is trained again"
+    assert_same_training(again, training)
     assert_same_training(training, whole[0])
 
 

@@ -55,8 +55,8 @@ class Keeper:
 
     @property
     def saves_at_the_end(self) -> bool:
-        """Whether the last step gets a checkpoint: those of compiled runs do, others only where an episode ends."""
-        return self.save_every is not None and isinstance(self.training, Training)
+        """Whether the last step gets a checkpoint: what is done is not trained again when other seeds are resumed."""
+        return self.save_every is not None and self.can_save
 
     def due(self, t: int) -> bool:
         """Whether it is time for a checkpoint after ``t`` steps, where there can be one."""

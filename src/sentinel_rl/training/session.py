@@ -238,7 +238,9 @@ class Session:
         """Take checkpoints when it is time, when a stop was requested, and at the end."""
         stop = self.stopper.requested
         for keeper in self.keepers:
-            if progress.savable and (stop or keeper.due(progress.t) or (last and keeper.saves_at_the_end)):
+            # Nothing follows the last step: a checkpoint in the middle of an episode will do.
+            savable = progress.savable or (progress.done and keeper.can_save)
+            if savable and (stop or keeper.due(progress.t) or (last and keeper.saves_at_the_end)):
                 keeper.save(last_chance=stop or last)
             elif last:
                 keeper.write_monitors()
