@@ -1,8 +1,8 @@
 """Small faults, put into the code one at a time, that the light tests must notice.
 
-Run by hand as ``python -m tests.mutations``; a number names one mutation, ``--list`` shows them all. Every mutation is
-made in a copy of ``src`` and answered for by the few tests that are named beside it, which must pass without it. One
-that no test can notice, because it changes nothing, says why.
+Run by hand as ``python -m tests.mutations``; ``--list`` shows the mutations with their numbers, ``--only N`` makes some
+of them. Every mutation is made in a copy of ``src``, and the few tests that are named beside it must notice it and pass
+without it. One that no test can notice, because it changes nothing, says why. Not part of ``make test``.
 """
 
 import argparse
