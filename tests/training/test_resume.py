@@ -51,7 +51,7 @@ def interrupt() -> None:
 
 
 @pytest.mark.parametrize(
-    ("t", "kept"), [(1, None), (81, 80), (200, 180), (STEPS, 180)], ids=["first chunk", "early", "late", "last chunk"]
+    ("t", "kept"), [(1, None), (200, 180), (STEPS, 180)], ids=["first chunk", "later", "last chunk"]
 )
 def test_killed_and_resumed_on_jax_equals_whole(on_jax: Trained, tmp_path, t, kept):
     """A callback is called before a checkpoint is taken: the last chunk is lost, and made again."""
@@ -66,7 +66,7 @@ def test_killed_and_resumed_on_jax_equals_whole(on_jax: Trained, tmp_path, t, ke
     assert_same_folder(folder, on_jax.folder)
 
 
-@pytest.mark.parametrize(("seed", "t"), [(4, 150), (9, 1), (9, 150)])
+@pytest.mark.parametrize(("seed", "t"), [(4, 150), (9, 150)])
 def test_killed_and_resumed_on_gymnasium_equals_whole(on_gymnasium: Trained, tmp_path, seed, t):
     """What a run of the first seed did after its last checkpoint is made again, also where it was done."""
     folder = tmp_path / "run"
@@ -77,10 +77,9 @@ def test_killed_and_resumed_on_gymnasium_equals_whole(on_gymnasium: Trained, tmp
     assert_same_folder(folder, on_gymnasium.folder)
 
 
-@pytest.mark.parametrize("number", [0, 1, 2, 3])
-@pytest.mark.parametrize("env", ["jax", "gymnasium"])
+@pytest.mark.parametrize(("env", "number"), [("jax", 0), ("jax", 3), ("gymnasium", 1), ("gymnasium", 3)])
 def test_killed_in_an_evaluation_and_resumed_equals_whole(env, number, request, tmp_path, monkeypatch):
-    """The three during training, and the final one."""
+    """Of the three during training, and in the final one."""
     whole: Trained = request.getfixturevalue(f"on_{env}")
     folder, calls, play = tmp_path / "run", [], session.Evaluator.__call__
 
