@@ -12,6 +12,7 @@ from sentinel_rl.errors import Stopped, UsageError
 from sentinel_rl.storage.checkpoint import saved
 from sentinel_rl.storage.run_folder import status
 from sentinel_rl.training import session
+from sentinel_rl.training.host_envs import GymnasiumWorld
 from sentinel_rl.training.loop import Progress
 from sentinel_rl.training.result import Result
 from sentinel_rl.training.trainer import train
@@ -98,7 +99,7 @@ def test_killed_in_an_evaluation_and_resumed_equals_whole(env, number, request, 
     assert_same_folder(folder, whole.folder)
 
 
-@pytest.mark.parametrize(("env", "seed", "t"), [("jax", 4, 100), ("gymnasium", 4, 60), ("gymnasium", 9, 60)])
+@pytest.mark.parametrize(("env", "seed", "t"), [("jax", 4, 100), ("gymnasium", 9, 60)])
 def test_stopped_by_a_signal_and_resumed_equals_whole(env, seed, t, request, tmp_path):
     whole: Trained = request.getfixturevalue(f"on_{env}")
     folder = tmp_path / "run"
@@ -109,6 +110,25 @@ def test_stopped_by_a_signal_and_resumed_equals_whole(env, seed, t, request, tmp
     assert status(folder).state == "unfinished"
     assert_same_result(run(env, folder), whole.result)
     assert_same_folder(folder, whole.folder)
+
+
+def test_stopped_in_an_episode_and_resumed_equals_whole(on_gymnasium: Trained, tmp_path, monkeypatch):
+    """Long before a checkpoint is due: the end of the episode is waited for, and the pause leaves no trace."""
+    folder, step = tmp_path / "run", GymnasiumWorld.step
+
+    def interrupted(self: GymnasiumWorld, actions: Any, t: int, key: Any = None) -> Any:
+        if t == 5:
+            interrupt()
+        return step(self, actions, t, key)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(GymnasiumWorld, "step", interrupted)
+        with pytest.raises(Stopped, match=r"of seed 4, and saved"):
+            run("gymnasium", folder)
+    first = int(on_gymnasium.result.table.of_run(0).end[0])
+    assert saved(folder / "checkpoints" / "seed_4")[-1].step == first < 80
+    assert_same_result(run("gymnasium", folder), on_gymnasium.result)
+    assert_same_folder(folder, on_gymnasium.folder)
 
 
 def test_the_speed_after_a_resume_is_that_of_this_session(tmp_path, monkeypatch):
