@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sentinel_rl.agents.random import RandomAgent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.errors import IncompatibleError, NumericalError, SentinelWarning, Stopped, StorageError
 from sentinel_rl.storage import checkpoint
@@ -194,7 +195,7 @@ class Sick(CartPole):
 
 @pytest.mark.parametrize(("pays", "words"), [(True, "reward nan at step 6 of seed 4"), (False, "observation nan")])
 def test_a_sick_world_stops_the_run(pays, words):
-    training = Training([AGENT], Sick(200, pays=pays), Plan(8, Every(20), warmup=20), [4])
+    training = Training([RandomAgent()], Sick(200, pays=pays), Plan(8, Every(20), warmup=20), [4])
     with pytest.raises(NumericalError, match=words):
         train(training)
 

@@ -24,7 +24,7 @@ from sentinel_rl.training.identity import env_identity, run_identity
 from sentinel_rl.training.schedule import Every, Plan, Triangular
 from sentinel_rl.training.trainer import train
 from tests.training.mine import Greedy, Walk
-from tests.training.pole import AGENT, ENV, NAME
+from tests.training.pole import AGENT, ENV, NAME, SIZES
 
 PLAN = Plan(400, Every(20), warmup=20)
 
@@ -113,8 +113,7 @@ def test_the_same_configuration_typed_in_another_way_is_the_same(typed: dict[str
 
 def test_a_changed_default_is_another_configuration(tmp_path, monkeypatch):
     """The same words must not return, or go on with, what was made with other numbers."""
-    run: Any = {"agent": "cdqn", "env": NAME, "steps": 30, "reports": False, "warmup": 0, "learn_every": 10}
-    sizes: Any = {"hidden": (4,), "samples": 8, "batch": 8, "capacity": 64, "atoms": 5}
+    run: Any = {"agent": "sentinel", "env": NAME, "steps": 60, "reports": False, "warmup": 20, "learn_every": 20}
 
     class Killed(BaseException):
         pass
@@ -123,10 +122,10 @@ def test_a_changed_default_is_another_configuration(tmp_path, monkeypatch):
         raise Killed
 
     with pytest.raises(Killed):
-        train(**run, **sizes, folder=tmp_path / "run", callbacks=kill)
-    monkeypatch.setitem(agent_options.READINGS, "sound", {"learning_rate": 0.5})
-    with pytest.raises(UsageError, match=r"another configuration:\n.*\n +agent\.learning_rate +0\.00025 +0\.5"):
-        train(**run, **sizes, folder=tmp_path / "run")
+        train(**run, **SIZES, folder=tmp_path / "run", callbacks=kill)
+    monkeypatch.setitem(agent_options.READINGS, "sound", {"mask_rate": 0.5})
+    with pytest.raises(UsageError, match=r"another configuration:\n.*\n +agent\.mask_rate +0\.3\d+ +0\.5"):
+        train(**run, **SIZES, folder=tmp_path / "run")
 
 
 def test_a_gymnasium_environment_is_named_by_its_description():

@@ -11,7 +11,6 @@ import jax
 import numpy as np
 import pytest
 
-from sentinel_rl.agents.registry import make_agent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.envs.handle import resolve_env
 from sentinel_rl.errors import IncompatibleError, NumericalError, SentinelWarning, UsageError
@@ -350,13 +349,19 @@ def test_other_episodes_and_another_discount_of_the_evaluation(on_jax: Trained):
     assert np.any(again.episodes.length != result.episodes.length)
 
 
+class Alarmed(Greedy):
+    """Warns of what it has seen."""
+
+    def check(self, t: int, metrics: Any, state: Any) -> str | None:
+        return f"{metrics['largest']:g} of {float(state().updates):g} updates after {t} steps"
+
+
 def test_what_the_agent_warns_about_can_be_an_error():
-    """Returns of 20 do not fit into a support that ends at 2."""
-    small = make_agent("sentinel", ENV, **SIZES, v_max=2.0)
-    with pytest.warns(SentinelWarning, match=r"outside the support \[0, 2\] after \d+ steps.*give v_min=0 and v_max="):
-        train(small, ENV, STEPS, SEEDS, reports=False, **PLAN)
-    with pytest.raises(UsageError, match=r"outside the support \[0, 2\]"):
-        train(small, ENV, STEPS, SEEDS, reports=False, strict=True, **PLAN)
+    with pytest.warns(SentinelWarning, match=r"^\d+ of 3 updates after 80 steps") as warned:
+        train(Alarmed(), Walk(), 160, SEEDS, save_every=80, **PLAN)
+    assert len(warned) == 1, "once, although there are two runs and two chunks"
+    with pytest.raises(UsageError, match="of 3 updates after 80 steps"):
+        train(Alarmed(), Walk(), 160, SEEDS, save_every=80, strict=True, **PLAN)
 
 
 @pytest.mark.parametrize(

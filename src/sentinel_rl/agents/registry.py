@@ -62,7 +62,7 @@ def register_agent(name: str, make: Maker, options: Sequence[str] | None = None)
     """Give an agent a name that `make_agent`, the command line, studies and saved policies know.
 
     Args:
-        name: for users; one that is taken is replaced when it was registered from the same place.
+        name: for users; an agent that was registered under it before is replaced.
         make: a class of agents, whose fields are its options, or a function ``make(spec, **options)`` that returns an
             agent.
         options: the names of the options; by default the fields of the class or the parameters of the function.
