@@ -354,7 +354,7 @@ MUTATIONS: list[Mutation] = [
         "if end > self.t:",
         "training/test_session.py::test_a_training_that_is_resumed_at_the_step_of_an_evaluation_is_evaluated_there_once",
     ),
-    m("training/session.py", "if progress.savable and (stop", "if (stop", "training/test_host_training.py"),
+    m("training/session.py", "if savable and (stop", "if (stop", "training/test_host_training.py"),
     m(
         "training/compiled.py",
         "score > self.best[run].score",
