@@ -18,6 +18,8 @@ PLAN: dict[str, Any] = {
     "epsilon_end": 0.05,
     "epsilon_fraction": 0.25,
 }
+# Examples where the default does not tell the type.
+EXAMPLES: dict[str, Any] = {**PLAN, "hidden": (256, 256)}
 
 
 def parse_settings(settings: Sequence[str], agent: str = "sentinel") -> dict[str, Any]:
@@ -78,7 +80,7 @@ def _value(text: str) -> Any:
 
 def _checked(agent: str, name: str, value: Any) -> Any:
     """Compare with the kind of the option's default: a text in place of a number is a slip."""
-    example = PLAN.get(name, options_of_kind(agent).get(name))
+    example = EXAMPLES.get(name, options_of_kind(agent).get(name))
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if name == "learn_every" and value == "triangular":
         return value
