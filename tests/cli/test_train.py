@@ -267,7 +267,19 @@ def test_options_reach_the_training_and_the_sinks(run, tmp_path, monkeypatch):
         raise UsageError("far enough")
 
     monkeypatch.setattr(train_command, "train", far_enough)
-    arguments = ("--reading", "literal", "--evaluate-every", "50", "--evaluate", "7", "--strict-support")
+    arguments = (
+        "--preset",
+        "paper",
+        "--k",
+        "4",
+        "--reading",
+        "literal",
+        "--evaluate-every",
+        "50",
+        "--evaluate",
+        "7",
+        "--strict-support",
+    )
     run("train", "--env", "CartPole-v0", "--out", tmp_path, *arguments, "--csv", tmp_path / "log.csv")
     run("train", "--env", "CartPole-v0", "--out", tmp_path, "--evaluate", "7")
     first, second = asked
