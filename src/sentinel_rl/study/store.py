@@ -150,7 +150,7 @@ class Store:
         return self.folder / "failed" / f"{cell.id}.json"
 
     def _read(self, path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[str, Any]] | None:
-        """What a file says of its cell, its arrays, and what is told of them; None where none is whole."""
+        """The cell, the arrays and the notes of a file; None where there is no undamaged one."""
         try:
             return _load(path) if path.exists() else None
         except CorruptError as error:

@@ -31,7 +31,7 @@ Watch = Callable[[Array, Array, Any], Any]
 
 
 class Player(NamedTuple):
-    """Who plays a number of episodes side by side, and what is told of every decision."""
+    """A policy, how many episodes it plays side by side, and the diagnostics of each of its decisions."""
 
     episodes: int
     choose: Choose
@@ -96,7 +96,7 @@ def play(
 
 
 def _add(sums: Any, told: Any, live: Bool[Array, " B"]) -> Any:
-    """Add what is told of the episodes that are not over."""
+    """Add the diagnostics of the episodes that are not over."""
 
     def add(total: Array, now: Array) -> Array:
         return total + jnp.where(live.reshape(-1, *[1] * (now.ndim - 1)), now, 0)

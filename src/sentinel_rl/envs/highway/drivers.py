@@ -36,7 +36,7 @@ class Options(NamedTuple):
 
     Args:
         stay: acceleration behind the vehicle ahead on the current lane.
-        left: acceleration on the lane to the left; where a change is under way, on the lane it leads to.
+        left: acceleration on the lane to the left; during a change of lanes, on the lane it leads to.
         right: acceleration on the lane to the right.
         left_is_safe: whether the follower there need not brake hard.
         right_is_safe: whether the follower there need not brake hard.
