@@ -14,6 +14,7 @@ import jaxtyping
 import matplotlib as mpl
 import pytest
 from hypothesis import settings
+from jax._src import compiler
 
 from tests import typecheck
 
@@ -23,6 +24,8 @@ jax.config.update("jax_numpy_rank_promotion", "raise")
 mpl.use("Agg")
 # One device, whichever test comes first: code that asks for all cores once JAX runs gets one, and programs are shared.
 jax.devices()
+# XLA's fusion emitters take half of the time that compiling takes. JAX has run already: processes of the tests read it.
+os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), "--xla_cpu_use_fusion_emitters=false"]).strip()
 
 # "ci" repeats itself exactly; `--hypothesis-profile=explore` looks further, with fresh examples each time.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60)
@@ -54,19 +57,38 @@ def untyped():
 
 # Where numbers are compared with others to many digits, they are those that users get.
 OPTIMISED = ("tests/envs/highway", "tests/returns", "tests/risk")
+# Where two programs give the same bits, they do so as users compile them.
+SAME_BITS = (
+    "tests/api/test_class.py",
+    "tests/training/test_fused.py",
+    "tests/training/test_host.py",
+    "tests/training/test_trainer.py",
+)
+_usual_options = compiler.get_compile_options
+_quick = {"xla_cpu_use_fusion_emitters": False}
+
+
+def _quick_options(*args, env_options_overrides=None, **kwargs):
+    return _usual_options(*args, env_options_overrides=_quick | (env_options_overrides or {}), **kwargs)
+
+
+def _compile(*, optimised: bool, fused: bool) -> None:
+    jax.config.update("jax_disable_most_optimizations", not optimised)
+    compiler.get_compile_options = _usual_options if fused else _quick_options
 
 
 @pytest.fixture(autouse=True, scope="module")
 def optimised(request):
     """Let XLA optimise as it does for users, in the tests of numbers and where much is computed."""
     place = request.path.relative_to(request.config.rootpath).as_posix()
-    jax.config.update("jax_disable_most_optimizations", not place.startswith(OPTIMISED))
+    _compile(optimised=place.startswith(OPTIMISED), fused=place.startswith((*OPTIMISED, *SAME_BITS)))
 
 
 @pytest.fixture
 def quick_compile(optimised):
     """Let XLA optimise little, where a test compiles much and computes next to nothing."""
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", True)
+    before, options = jax.config.values["jax_disable_most_optimizations"], compiler.get_compile_options
+    _compile(optimised=False, fused=False)
     yield
     jax.config.update("jax_disable_most_optimizations", before)
+    compiler.get_compile_options = options

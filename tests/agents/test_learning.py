@@ -258,6 +258,19 @@ def test_an_epoch_is_adam_on_consecutive_minibatches(batch: Batch):
     assert float(loss) == pytest.approx(np.mean(losses), rel=1e-4)
 
 
+def test_the_learning_rate_declines_over_the_updates_of_a_training():
+    """A first step of Adam is its learning rate long: .1 at the first of five updates, .05 in the middle, then 0."""
+    agent = small(learning_rate_end=0.0, samples=4).planned(5)
+    state = started(agent)
+    lengths = []
+    for update in (1, 3, 5, 9):
+        after = learn(agent, state, jnp.asarray(update))[0]
+        change = jax.tree.map(lambda new, old: jnp.max(jnp.abs(new - old)), after.online, state.online)
+        lengths.append(max(map(float, jax.tree.leaves(change))))
+    np.testing.assert_allclose(lengths, [0.1, 0.05, 0.0, 0.0], rtol=1e-4)
+    assert small().planned(5) == small()
+
+
 def test_mapping_over_numbers_learns_like_separate_agents():
     agents = [small(lam=0.0, learning_rate=0.1, gamma=0.5), small(lam=4.0, learning_rate=0.01, gamma=0.9)]
     state = started(agents[0])

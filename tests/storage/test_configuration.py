@@ -109,10 +109,10 @@ NAME = f"{Part.__module__}.Part"
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        (Part(), {"class": NAME, "size": 3, "rate": None, "inner": None}),
-        (Part(rate=2.0), {"class": NAME, "size": 3, "rate": 2, "inner": None}),
-        (Part(rate=np.inf), {"class": NAME, "size": 3, "rate": "inf", "inner": None}),
-        (Newer(), {"class": f"{Part.__module__}.Newer", "version": "b", "size": 3, "rate": None, "inner": None}),
+        (Part(), {"class": NAME, "size": 3}),
+        (Part(rate=2.0), {"class": NAME, "size": 3, "rate": 2}),
+        (Part(rate=np.inf), {"class": NAME, "size": 3, "rate": "inf"}),
+        (Newer(), {"class": f"{Part.__module__}.Newer", "version": "b", "size": 3}),
         (Counted(), {"class": f"{Part.__module__}.Counted", "version": 7}),
         ([Part, plain], [{"function": NAME}, {"function": "sentinel_rl.plain"}]),
         ({"a": (1, range(2))}, {"a": [1, [0, 1]]}),
@@ -120,7 +120,7 @@ NAME = f"{Part.__module__}.Part"
         (jnp.arange(3), [0, 1, 2]),
     ],
 )
-def test_an_object_is_named_by_its_class_and_all_its_fields(value, expected):
+def test_an_object_is_named_by_its_class_and_its_fields_that_are_not_none(value, expected):
     found = identity(value)
     assert canonical(found) == canonical(expected)
     assert canonical(found) == canonical(plain(found)), "it can be written down"

@@ -37,6 +37,8 @@ def named(agent: Any = AGENT, env: Any = ENV, plan: Plan = PLAN, seeds: Any = (0
 OTHER: dict[str, Any] = {
     "gamma": 0.5,
     "learning_rate": 0.5,
+    "learning_rate_end": 0.5,
+    "updates": 9,
     "adam_eps": 0.5,
     "samples": 9,
     "batch": 9,

@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable, Mapping
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -60,6 +60,10 @@ class Agent(Protocol):
         """Options of the plan of a training of so many steps, such as ``learn_every``, where it names no others."""
         ...
 
+    def planned(self, updates: int) -> Self:
+        """The agent for a training of so many updates: schedules that depend on its length are filled in."""
+        ...
+
     @property
     def stochastic(self) -> bool:
         """Whether the frozen policy draws its actions: each call of `greedy` then needs a key of its own."""
@@ -114,6 +118,10 @@ class BaseAgent(eqx.Module):
     def plan_defaults(self, steps: int) -> dict[str, Any]:
         """No warm-up."""
         return {"warmup": 0}
+
+    def planned(self, updates: int) -> Self:
+        """Nothing depends on the length of a training."""
+        return self
 
     @property
     def stochastic(self) -> bool:

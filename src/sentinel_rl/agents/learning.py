@@ -4,7 +4,7 @@ import abc
 import dataclasses
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -51,17 +51,20 @@ class ReplayAgent(BaseAgent):
     Args:
         gamma: discount.
         learning_rate: of Adam.
+        learning_rate_end: what it declines to, linearly over the updates of a training; constant where it is None.
         adam_eps: of Adam; it matters (the paper does not print it).
         samples: transitions that are drawn for an update.
         batch: size of the minibatches of the one epoch over them; the last may be short.
         capacity: transitions kept.
         target_every: updates between two updates of the target networks.
-        pace: when it learns and explores, where the plan of a training names nothing else.
         time_limit: a time limit ends the return (``"terminal"``) or is bootstrapped through (``"bootstrap"``).
+        pace: when it learns and explores, where the plan of a training names nothing else.
+        updates: of the training, which `planned` fills in where the learning rate declines.
     """
 
     gamma: float | Array = eqx.field(kw_only=True, default=0.99)
     learning_rate: float | Array = eqx.field(kw_only=True, default=2.5e-4)
+    learning_rate_end: float | Array | None = eqx.field(kw_only=True, default=None)
     adam_eps: float | Array = eqx.field(kw_only=True, default=1e-7)
     samples: int = eqx.field(static=True, kw_only=True, default=100)
     batch: int = eqx.field(static=True, kw_only=True, default=32)
@@ -69,12 +72,17 @@ class ReplayAgent(BaseAgent):
     target_every: int = eqx.field(static=True, kw_only=True, default=10)
     time_limit: TimeLimit = eqx.field(static=True, kw_only=True, default="terminal")
     pace: Pace = eqx.field(static=True, kw_only=True, default=Pace())
+    updates: int | Array | None = eqx.field(kw_only=True, default=None)
 
     def plan_defaults(self, steps: int) -> dict[str, Any]:
         """The pace, for so many steps."""
         pace = dataclasses.asdict(self.pace)
         share = min(int(pace.pop("warmup_fraction") * steps), LONGEST_WARMUP)
         return {**pace, "warmup": max(self.samples, share)}
+
+    def planned(self, updates: int) -> Self:
+        """The agent with the length of the decline of its learning rate."""
+        return self if self.learning_rate_end is None else dataclasses.replace(self, updates=updates)
 
     def policy(self, state: Any) -> Any:
         """The online networks."""
@@ -89,7 +97,15 @@ class ReplayAgent(BaseAgent):
 
     @property
     def _adam(self) -> optax.GradientTransformation:
+        """Adam at the first update; its state does not depend on the learning rate."""
         return optax.adam(self.learning_rate, eps=self.adam_eps)
+
+    def _adam_at(self, update: Int[Array, ""]) -> optax.GradientTransformation:
+        """Adam with the learning rate of an update."""
+        if self.learning_rate_end is None or self.updates is None:
+            return self._adam
+        share = jnp.clip((update - 1) / jnp.maximum(self.updates - 1, 1), 0.0, 1.0)
+        return optax.adam(self.learning_rate + share * (self.learning_rate_end - self.learning_rate), eps=self.adam_eps)
 
     def _discount(self, transitions: Transition) -> Float[Array, "..."]:
         """What the successor's return counts: gamma, or 0 where there is none."""
@@ -203,7 +219,9 @@ class SoleAgent(ReplayAgent):
         def loss(parameters: Any, part: Sample, number: Array) -> Array:
             return self._loss(parameters, part, state, jax.random.fold_in(loss_key, number))
 
-        online, optimiser, mean = self._minimise(loss, self._adam, state.online, state.optimiser, batch, axis=0)
+        online, optimiser, mean = self._minimise(
+            loss, self._adam_at(update), state.online, state.optimiser, batch, axis=0
+        )
         target = copied_if(self._due(update), self._copied(online), state.target)
         return dataclasses.replace(state, online=online, target=target, optimiser=optimiser), {"loss": mean}
 

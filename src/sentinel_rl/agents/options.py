@@ -60,7 +60,7 @@ _SUPPORT_OPTIONS = ("atoms", "v_min", "v_max", "reward_range")
 
 def options_of(agent: type[Any]) -> tuple[str, ...]:
     """The names of an agent's hyperparameters; a support is made from other options."""
-    return tuple(field.name for field in dataclasses.fields(agent) if field.name not in ("support", "pace"))
+    return tuple(field.name for field in dataclasses.fields(agent) if field.name not in ("support", "pace", "updates"))
 
 
 OPTIONS = ("preset", "reading", *options_of(SentinelAgent), *_SUPPORT_OPTIONS)
@@ -188,5 +188,6 @@ _RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("lam", "learning_rate", "adam_eps", "kappa", "beta", "aversion"), _NOT_NEGATIVE),
     **dict.fromkeys(("noise", "initial_sd", "anchor_noise", "gain"), _POSITIVE),
     **dict.fromkeys(("gamma", "mask_rate"), _SHARE),
+    "learning_rate_end": (lambda value: value is None or _NOT_NEGATIVE[0](value), _NOT_NEGATIVE[1]),
     "hidden": (lambda sizes: sizes is None or _SIZES[0](sizes), _SIZES[1]),
 }

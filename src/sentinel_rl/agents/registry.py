@@ -158,6 +158,7 @@ def named_options(agent: Any) -> tuple[str, dict[str, Any]] | None:
             values |= (
                 {"preset": preset} if (preset := preset_of(values.pop("pace", None))) and name == "sentinel" else {}
             )
+            values.pop("updates", None)  # a training fills it in
             support = values.pop("support", None)
             if isinstance(support, Support):
                 values |= {"atoms": support.size, "v_min": support.low, "v_max": support.high}

@@ -206,13 +206,13 @@ class SentinelAgent(ReplayAgent):
         transitions = drawn.transitions
         target, metrics = self._targets(state, transitions)
         batch = Batch(transitions.obs, transitions.action, target, drawn.weights)
-        online, optimiser, loss = self._epoch(self._adam, state.online, state.optimiser, batch)
+        online, optimiser, loss = self._epoch(self._adam_at(update), state.online, state.optimiser, batch)
         if self.target_update == "copy":
             moved, target_optimiser = copied_if(self._due(update), online, state.target), state.target_optimiser
         else:
             moved, target_optimiser = jax.lax.cond(
                 self._due(update),
-                lambda nets, opt: self._epoch(self._target_adam, nets, opt, batch)[:2],
+                lambda nets, opt: self._epoch(self._adam_at(update), nets, opt, batch)[:2],
                 lambda nets, opt: (nets, opt),
                 state.target,
                 state.target_optimiser,

@@ -68,7 +68,8 @@ def restored(content: Any) -> Any:
 def identity(value: Any, where: str = "value") -> Any:
     """What names an object in a file: its class, all its fields, and its ``version`` where it has one.
 
-    A class of this library is named without its module, which may move. Small arrays are listed, large ones hashed. A
+    A class of this library is named without its module, which may move. A field that is None is left out: a later
+    version may add options that are off, and names the same run. Small arrays are listed, large ones hashed. A
     whole number is the same whether it was typed as 4 or as 4.0.
 
     Raises:
@@ -93,7 +94,7 @@ def identity(value: Any, where: str = "value") -> Any:
         return [identity(item, f"{where}[{index}]") for index, item in enumerate(value)]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-        described = {name: identity(part, f"{where}.{name}") for name, part in fields.items()}
+        described = {name: identity(part, f"{where}.{name}") for name, part in fields.items() if part is not None}
         version = getattr(value, "version", None)
         named = {} if "version" in fields or not isinstance(version, (int, str)) else {"version": version}
         return {"class": class_name(type(value), where), **named, **described}

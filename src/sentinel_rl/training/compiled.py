@@ -82,7 +82,9 @@ class BaseTraining(abc.ABC):
     """
 
     def __init__(self, agents: Sequence[Agent], plan: Plan, seeds: Sequence[int], history: History):
-        self.agents, self.plan, self.seeds, self.history = list(agents), plan, list(seeds), history
+        updates = len(plan.learn_times)
+        self.agents = [agent.planned(updates) for agent in agents]
+        self.plan, self.seeds, self.history = plan, list(seeds), history
         self.t = 0
         self.failures: dict[int, str] = {}
         self.best: list[Best] = []
@@ -157,7 +159,7 @@ class Training(BaseTraining):
         history = History(len(seeds), plan.steps, points, env.spec.gamma if gamma is None else gamma)
         super().__init__(agents, plan, seeds, history)
         self.fleet = Fleet(env, plan)
-        self.groups: list[Population] = self.fleet.start(agents, self.seeds)
+        self.groups: list[Population] = self.fleet.start(self.agents, self.seeds)
 
     def chunks(self, target: int | None = None, end: int | None = None) -> Iterator[Progress]:
         """Advance to step `end`, by default to the end of the plan, in chunks of about `target` steps.

@@ -57,7 +57,7 @@ class HostTraining(BaseTraining):
     ):
         gamma = handle.spec.gamma if gamma is None else gamma
         super().__init__([agent], plan, [seed], History(1, plan.steps, points, gamma))
-        self.run = HostRun(agent, host_env(handle, seed), plan, seed)
+        self.run = HostRun(self.agents[0], host_env(handle, seed), plan, seed)
         self._logs = [EpisodeLog(gamma) for _ in range(self.run.world.num_envs)]
         self._on_step = on_step
 
