@@ -72,23 +72,22 @@ def _quick_options(*args, env_options_overrides=None, **kwargs):
     return _usual_options(*args, env_options_overrides=_quick | (env_options_overrides or {}), **kwargs)
 
 
-def _compile(*, optimised: bool, fused: bool) -> None:
-    jax.config.update("jax_disable_most_optimizations", not optimised)
-    compiler.get_compile_options = _usual_options if fused else _quick_options
-
-
 @pytest.fixture(autouse=True, scope="module")
 def optimised(request):
     """Let XLA optimise as it does for users, in the tests of numbers and where much is computed."""
     place = request.path.relative_to(request.config.rootpath).as_posix()
-    _compile(optimised=place.startswith(OPTIMISED), fused=place.startswith((*OPTIMISED, *SAME_BITS)))
+    options = _usual_options if place.startswith((*OPTIMISED, *SAME_BITS)) else _quick_options
+    if place.startswith(SAME_BITS):
+        jax.clear_caches()  # what other tests have compiled is found again, whatever the options
+    jax.config.update("jax_disable_most_optimizations", not place.startswith(OPTIMISED))
+    compiler.get_compile_options = options
 
 
 @pytest.fixture
-def quick_compile(optimised):
+def quick_compile(optimised, monkeypatch):
     """Let XLA optimise little, where a test compiles much and computes next to nothing."""
-    before, options = jax.config.values["jax_disable_most_optimizations"], compiler.get_compile_options
-    _compile(optimised=False, fused=False)
+    before = jax.config.values["jax_disable_most_optimizations"]
+    jax.config.update("jax_disable_most_optimizations", True)
+    monkeypatch.setattr(compiler, "get_compile_options", _quick_options)
     yield
     jax.config.update("jax_disable_most_optimizations", before)
-    compiler.get_compile_options = options
