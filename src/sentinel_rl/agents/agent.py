@@ -178,8 +178,8 @@ class FixedPolicy(BaseAgent):
     """A policy that learns nothing: a driver by rules, a planner, a random one. ``act`` is left to write."""
 
     def init(self, spec: EnvSpec, key: jax.Array) -> Any:
-        """There is nothing to know."""
-        return ()
+        """A number that means nothing: runs are stacked by the arrays of their states, and need one."""
+        return jnp.zeros(())
 
     def observe(self, state: Any, t: Array, transition: Transition, key: jax.Array) -> Any:
         """Forget it."""

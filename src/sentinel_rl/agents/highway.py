@@ -67,7 +67,7 @@ class HighwayRule(FixedPolicy):
     sight: float | Array = 90.0
     right: float | Array = 6.0
     ahead: float | Array = 12.5
-    margin: float | Array = 0.4
+    margin: float | Array = 0.6
     near: float | Array = 4.5
     free: float | Array = 30.0
     lanes: int = eqx.field(static=True, default=5)
@@ -79,13 +79,14 @@ class HighwayRule(FixedPolicy):
                 f"highway-rule needs rows of {FEATURES} numbers, as the highway has, got {obs.size} numbers"
             )
         rows = obs.reshape(-1, FEATURES)
-        ego, cars = rows[0], rows[1:]
-        x, y, speed, drift = (cars[:, 1:] * jnp.asarray(scales(self.lanes))).T
-        _, own_y, own_speed, own_drift = ego[1:] * jnp.asarray(scales(self.lanes))
+        present = rows[1:, 0] > 0
+        columns = [scale * rows[:, 1 + i] for i, scale in enumerate(scales(self.lanes))]
+        _, own_y, own_speed, own_drift = (column[0] for column in columns)
+        x, y, speed, drift = (column[1:] for column in columns)
         lane = jnp.round(own_y / LANE_WIDTH)
         place = (own_y + y) / LANE_WIDTH
         following = place + (own_drift + drift) / LANE_WIDTH
-        present, later = cars[:, 0] > 0, x + self.horizon * speed
+        later = x + self.horizon * speed
 
         def on(side: int) -> Bool[Array, " cars"]:
             """Who counts on the lane of the ego (0) or on the one to its left (-1) or right (1)."""
