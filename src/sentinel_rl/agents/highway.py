@@ -124,7 +124,7 @@ class HighwaySearch(FixedPolicy):
         gamma: discount.
     """
 
-    depth: int = eqx.field(static=True, default=3)
+    depth: int = eqx.field(static=True, default=2)
     hold: int = eqx.field(static=True, default=2)
     gamma: float | Array = 0.99
 
