@@ -142,7 +142,7 @@ def test_names_and_options():
         ("highway-search", "CartPole-v1", {}, "highway-search drives on the highway, and CartPole-v1"),
         ("highway-rule", ENV, {"nearr": 1}, "unknown option nearr: did you mean near"),
         ("highway-search", ENV, {"depth": 0}, "a depth of 1 to 6"),
-        ("highway-search", ENV, {"hold": -1}, "got depth=3 and hold=-1"),
+        ("highway-search", ENV, {"hold": -1}, "got depth=2 and hold=-1"),
         ("constant", ENV, {}, "which action\\? Give one of LANE_LEFT"),
         ("constant", ENV, {"action": "STOP"}, "'STOP' does not exist: sentinel/highway has the actions LANE_LEFT"),
         ("constant", "CartPole-v1", {"action": "LEFT"}, "no names for its actions"),

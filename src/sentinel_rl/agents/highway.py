@@ -57,9 +57,8 @@ class HighwayRule(FixedPolicy):
         lanes: of the road, by which the observation is scaled.
 
     Example:
-        >>> rule, env = HighwayRule(), Highway.preset("highway-v1")
-        >>> state, obs = jax.jit(env.reset)(jax.random.key(0))
-        >>> ACTION_NAMES[rule.act((), obs, jnp.zeros(()), jax.random.key(0))]
+        >>> alone = jnp.zeros(25).at[:4].set(jnp.array([1.0, 0.5, 0.8, 25 / 80]))  # the right-most lane, 25 m/s
+        >>> ACTION_NAMES[HighwayRule().act((), alone, jnp.zeros(()), jax.random.key(0))]
         'FASTER'
     """
 
