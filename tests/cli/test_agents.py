@@ -2,11 +2,14 @@
 
 import json
 
+import jax
 import numpy as np
 import pytest
 
+from sentinel_rl.agents import make_agent
 from sentinel_rl.api import load_agent
 from sentinel_rl.api.classes import LEARNERS
+from sentinel_rl.envs import make_env
 from sentinel_rl.training.evaluation import evaluate
 from tests.own import AGENT, ENV, registered
 
@@ -94,3 +97,39 @@ def test_an_agent_and_an_environment_of_ones_own_go_through_all_commands(run, tm
         assert (code, "did you mean optimism" in complaint) == (2, True)
     code, _, complaint = run("eval", place)
     assert (code, f"unknown kind '{AGENT}': register it" in complaint) == (3, True), complaint
+
+
+def test_a_policy_that_needs_no_training_is_evaluated_by_its_name(run):
+    code, printed, complaint = run("eval", "constant", "--env", "CartPole-v1", "--set", "action=1", "--episodes", "3")
+    assert (code, complaint) == (0, "")
+    assert "constant" in printed
+    assert "CartPole-v1" in printed
+    agent, env = make_agent("constant", "CartPole-v1", action=1), make_env("CartPole-v1")
+    played = evaluate(agent, agent.init(env.spec, jax.random.key(0)), env, 3)
+    assert f"{played.reward.mean():.2f}" in printed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("highway-rule",), "or an environment with --env for the policy highway-rule"),
+        (("highway-rule", "--env", "CartPole-v1"), "highway-rule drives on the highway, and CartPole-v1"),
+        (("highway-roule", "--env", "CartPole-v1"), "did you mean 'highway-rule'?"),
+        (("sentinel", "--env", "CartPole-v1"), "sentinel must learn before it can be evaluated"),
+        (("constant", "--env", "CartPole-v1", "--on", "CartPole-v0"), "use --on"),
+        ((".", "--env", "CartPole-v1"), "to play the run . elsewhere, use --on"),
+        (("runs/pole", "--set", "action=1"), "a run keeps its options"),
+        (("constant", "--env", "CartPole-v1", "--set", "action"), "write it as name=value"),
+    ],
+)
+def test_what_cannot_be_evaluated_without_training(run, arguments, message):
+    code, _, complaint = run("eval", *arguments)
+    assert (code, message in complaint) == (2, True), complaint
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("driver", ["highway-rule", "highway-search"])
+def test_reference_drivers_are_evaluated_by_their_names(run, driver):
+    code, printed, complaint = run("eval", driver, "--env", "sentinel/highway-v1", "--episodes", "4")
+    assert (code, complaint) == (0, "")
+    assert driver in printed

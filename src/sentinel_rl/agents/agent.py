@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.envs.spec import Env, EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.replay import Transition
 
@@ -108,6 +108,21 @@ class Agent(Protocol):
         ...
 
 
+@runtime_checkable
+class StateBased(Protocol):
+    """What an agent adds that chooses by the true state of the environment, as a planner with an exact model does.
+
+    Where the environment is a JAX one, training and evaluations call `choose_in` instead of ``act`` and ``greedy``.
+    Where there is only an observation, they call the latter, which raise `UsageError` if an observation is not enough.
+    """
+
+    def choose_in(
+        self, state: Any, env: Env, env_state: Any, obs: Float[Array, " obs"], key: jax.Array
+    ) -> Int[Array, ""]:
+        """Choose an action in a state of the environment, of which `obs` is the observation."""
+        ...
+
+
 class BaseAgent(eqx.Module):
     """Defaults of the `Agent` protocol: ``init``, ``act``, ``observe`` and ``learn`` are left to write."""
 
@@ -165,6 +180,50 @@ class BaseAgent(eqx.Module):
     def caveat(self) -> str:
         """Nothing must be said."""
         return ""
+
+
+class FixedPolicy(BaseAgent):
+    """A policy that learns nothing: a driver by rules, a planner, a random one. ``act`` is left to write."""
+
+    def init(self, spec: EnvSpec, key: jax.Array) -> Any:
+        """A number that means nothing: runs are stacked by the arrays of their states, and need one."""
+        return jnp.zeros(())
+
+    def observe(self, state: Any, t: Array, transition: Transition, key: jax.Array) -> Any:
+        """Forget it."""
+        return state
+
+    def learn(self, state: Any, update: Array, key: jax.Array) -> tuple[Any, Metrics]:
+        """Learn nothing."""
+        return state, {}
+
+    @property
+    def objective(self) -> str:
+        """Nothing."""
+        return "nothing"
+
+    @property
+    def caveat(self) -> str:
+        """There is nothing to tell."""
+        return "nothing is learnt and nothing is known"
+
+
+def act_in(
+    agent: Any, state: Any, env: Env, env_state: Any, obs: Array, epsilon: Array, key: jax.Array
+) -> Int[Array, ""]:
+    """Act in a JAX environment; an agent that chooses by its true state does not explore."""
+    if isinstance(agent, StateBased):
+        return agent.choose_in(state, env, env_state, obs, key)
+    action: Array = agent.act(state, obs, epsilon, key)
+    return action
+
+
+def greedy_in(agent: Any, state: Any, env: Env, env_state: Any, obs: Array, key: jax.Array) -> Int[Array, ""]:
+    """Choose in a JAX environment as the frozen policy does."""
+    if isinstance(agent, StateBased):
+        return agent.choose_in(state, env, env_state, obs, key)
+    action: Array = agent.greedy(state, obs, key)
+    return action
 
 
 def epsilon_greedy(values: Float[Array, " A"], epsilon: Float[Array, ""], key: jax.Array) -> Int[Array, ""]:

@@ -7,11 +7,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from sentinel_rl.agents.agent import Account, BaseAgent, Metrics
+from sentinel_rl.agents.agent import Account, FixedPolicy
 from sentinel_rl.agents.options import checked, options_of, require_known
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
-from sentinel_rl.replay import Transition
 
 
 class RandomState(eqx.Module):
@@ -20,7 +19,7 @@ class RandomState(eqx.Module):
     online: Float[Array, " A"]
 
 
-class RandomAgent(BaseAgent):
+class RandomAgent(FixedPolicy):
     """Every action with the same probability, or one action always.
 
     Args:
@@ -46,14 +45,6 @@ class RandomAgent(BaseAgent):
         """Draw an action; epsilon changes nothing."""
         return jax.random.categorical(key, jnp.log(state.online)).astype(jnp.int32)
 
-    def observe(self, state: RandomState, t: Array, transition: Transition, key: jax.Array) -> RandomState:
-        """Forget it."""
-        return state
-
-    def learn(self, state: RandomState, update: Array, key: jax.Array) -> tuple[RandomState, Metrics]:
-        """Learn nothing."""
-        return state, {}
-
     def account(self, state: RandomState, obs: Array) -> Account:
         """The probability of every action."""
         return Account(state.online, {"probability": state.online})
@@ -65,16 +56,6 @@ class RandomAgent(BaseAgent):
     def with_policy(self, policy: Float[Array, " A"]) -> RandomState:
         """The probabilities."""
         return RandomState(policy)
-
-    @property
-    def objective(self) -> str:
-        """Nothing."""
-        return "nothing"
-
-    @property
-    def caveat(self) -> str:
-        """There is nothing to tell."""
-        return "nothing is learnt and nothing is known"
 
 
 RANDOM_OPTIONS = options_of(RandomAgent)
@@ -95,3 +76,29 @@ def make_random(spec: EnvSpec, **options: Any) -> RandomAgent:
     if action is not None and action not in range(spec.num_actions):
         raise UsageError(f"action {action!r} does not exist: {spec.name} has the actions 0 to {spec.num_actions - 1}")
     return RandomAgent(**checked(RandomAgent, options))
+
+
+def make_constant(spec: EnvSpec, action: int | str | None = None, **options: Any) -> RandomAgent:
+    """Make the policy that always takes one action.
+
+    Args:
+        spec: of the environment.
+        action: its number or, where actions have names, its name.
+        options: other fields of `RandomAgent`.
+
+    Raises:
+        UsageError: for no action, or one that does not exist.
+
+    Example:
+        >>> make_constant(EnvSpec("Road", 1, 2, action_names=("FASTER", "SLOWER")), action="SLOWER").action
+        1
+    """
+    names = spec.action_names or ()
+    if action is None:
+        raise UsageError(f"which action? Give one of {', '.join(names) or f'0 to {spec.num_actions - 1}'} as action=")
+    if isinstance(action, str):
+        if action not in names:
+            known = f"the actions {', '.join(names)}" if names else "no names for its actions: give a number"
+            raise UsageError(f"action {action!r} does not exist: {spec.name} has {known}")
+        action = names.index(action)
+    return make_random(spec, action=action, **options)

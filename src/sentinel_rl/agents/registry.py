@@ -6,10 +6,18 @@ import inspect
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple, cast
 
-from sentinel_rl.agents.agent import Agent, BaseAgent
+from sentinel_rl.agents.agent import Agent, BaseAgent, FixedPolicy
 from sentinel_rl.agents.cdqn import CDQN_OPTIONS, make_cdqn
+from sentinel_rl.agents.highway import (
+    RULE_OPTIONS,
+    SEARCH_OPTIONS,
+    HighwayRule,
+    HighwaySearch,
+    make_highway_rule,
+    make_highway_search,
+)
 from sentinel_rl.agents.options import OPTIONS, make_sentinel, preset_of, require_known
-from sentinel_rl.agents.random import RANDOM_OPTIONS, RandomAgent, make_random
+from sentinel_rl.agents.random import RANDOM_OPTIONS, RandomAgent, make_constant, make_random
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.uadqn import UADQN_OPTIONS, UADQNAgent, make_uadqn
 from sentinel_rl.agents.vdqn import VDQN_OPTIONS, VDQNAgent, make_vdqn, make_vdqn_cvar
@@ -37,12 +45,20 @@ _KINDS: dict[str, Kind] = {
     "vdqn-cvar": Kind(make_vdqn_cvar, VDQN_OPTIONS, VDQNAgent),
     "uadqn": Kind(make_uadqn, UADQN_OPTIONS, UADQNAgent),
     "random": Kind(make_random, RANDOM_OPTIONS, RandomAgent),
+    "constant": Kind(make_constant, RANDOM_OPTIONS, RandomAgent),
+    "highway-rule": Kind(make_highway_rule, RULE_OPTIONS, HighwayRule),
+    "highway-search": Kind(make_highway_search, SEARCH_OPTIONS, HighwaySearch),
 }
 
 
 def agent_names() -> list[str]:
     """The names of all agents, those of users included."""
     return list(_KINDS)
+
+
+def fixed_names() -> list[str]:
+    """The names of the policies that learn nothing: they need no training."""
+    return [name for name, kind in _KINDS.items() if issubclass(kind.agent, FixedPolicy)]
 
 
 def agent_kind(name: str) -> Kind:

@@ -97,7 +97,7 @@ def train(
     steps: Annotated[int, typer.Option(min=1, help="Environment steps per seed.")] = 100_000,
     seeds: Annotated[str, typer.Option(metavar="N|LIST", help="5 means 0 to 4; or a list: 3,7,9.")] = "1",
     agent: Annotated[
-        str, typer.Option(metavar="NAME", help="sentinel, cdqn, vdqn, vdqn-cvar, uadqn or random.")
+        str, typer.Option(metavar="NAME", help="sentinel, cdqn, vdqn, vdqn-cvar, uadqn, random, ...")
     ] = "sentinel",
     k: Annotated[int | None, typer.Option("--k", help="Members of the ensemble.", show_default="4")] = None,
     aleatory: Annotated[
@@ -171,28 +171,51 @@ def train(
 
 
 def evaluate(
-    path: RunArgument,
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="RUN", help="The folder that `sentinel train --out` was given, or a policy that needs no training."
+        ),
+    ],
     episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed.")] = 1000,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes; choose one that was not trained on.")] = 1_000_000,
     on: Annotated[
         str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
     ] = None,
     gamma: Annotated[float | None, typer.Option(min=0, max=1, help="Discount; the task's own if absent.")] = None,
+    env: Annotated[str | None, typer.Option(help="The environment of a policy that needs no training.")] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="An option of a policy that needs no training."),
+    ] = None,
 ) -> None:
     """Evaluate the trained policies of a run, without exploration; writes eval.json and eval.csv into its folder.
 
     `--on highway-env` plays policies that were trained on the twin in the original, with the twin's settings (needs
     `pip install 'sentinel-rl[highway]'`).
 
+    With `--env`, RUN is the name of a policy that needs no training: `random`, `constant`, and on the highway
+    `highway-rule` (drives by seven numbers on the observation) and `highway-search` (plans with the exact model). Their
+    table is printed, and no file is written.
+
     **Examples**
 
     - `sentinel eval runs/pole`
     - `sentinel eval runs/pole --episodes 100 --seed 7`
     - `sentinel eval runs/road --on highway-env --episodes 50`
+    - `sentinel eval highway-rule --env sentinel/highway-v1 --episodes 200`
+    - `sentinel eval constant --set action=SLOWER --env sentinel/highway-v1`
     """
-    from sentinel_rl.cli.evaluate import run
+    from sentinel_rl.cli.evaluate import run, run_named
 
-    run(path, episodes, seed, on, gamma)
+    if env is None:
+        if settings:
+            raise UsageError("--set is for a policy that needs no training: a run keeps its options. Or give --env")
+        run(path, episodes, seed, on, gamma)
+        return
+    if on is not None or path.is_dir():
+        raise UsageError(f"--env is for a policy that needs no training: to play the run {path} elsewhere, use --on")
+    run_named(str(path), env, settings or [], episodes, seed, gamma)
 
 
 def assess(

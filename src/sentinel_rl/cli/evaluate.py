@@ -3,17 +3,22 @@
 import csv
 import io
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import jax
 import numpy as np
 from rich.table import Table
 
 from sentinel_rl import plotting
+from sentinel_rl.agents.agent import FixedPolicy
+from sentinel_rl.agents.registry import fixed_names, make_agent
 from sentinel_rl.api import Learner, Sentinel
+from sentinel_rl.cli.options import parse_settings
 from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import progress_bar, results
+from sentinel_rl.envs.handle import resolve_env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.atomic import write_file
 from sentinel_rl.training.evaluation import evaluate
@@ -49,6 +54,21 @@ def run(path: Path, episodes: int, seed: int, on: str | None = None, gamma: floa
     where = run.env if on is None else f"trained on {run.env}, played on {on}"
     results().print(_table(f"{where}, greedy policies", "seed", rows))
     results().print(f"numbers: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
+
+
+def run_named(
+    name: str, env: str, settings: Sequence[str], episodes: int, seed: int, gamma: float | None = None
+) -> None:
+    """Evaluate a policy that learns nothing, such as a reference driver, and print the table."""
+    agent = make_agent(name, handle := resolve_env(env), **parse_settings(settings, name))
+    if not isinstance(agent, FixedPolicy):
+        raise UsageError(
+            f"{name} must learn before it can be evaluated: train it with `sentinel train --agent {name} --env {env} "
+            f"--out DIR`, then give that folder. Without training there are {', '.join(fixed_names())}"
+        )
+    use_all_cores()
+    state = agent.init(handle.spec, jax.random.key(seed))
+    results().print(_table(env, "policy", {name: _measured(evaluate(agent, state, handle, episodes, seed, gamma))}))
 
 
 def frontier(path: Path, episodes: int, seed: int) -> None:

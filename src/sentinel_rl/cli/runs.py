@@ -4,7 +4,7 @@ import dataclasses
 from pathlib import Path
 from typing import Any
 
-from sentinel_rl.agents.registry import make_agent
+from sentinel_rl.agents.registry import fixed_names, make_agent
 from sentinel_rl.api import Learner, load_agent
 from sentinel_rl.envs.handle import resolve_env
 from sentinel_rl.errors import UsageError
@@ -89,7 +89,9 @@ def read_run(path: Path) -> Run:
     if configuration is not None and legacy.is_legacy(configuration):
         about = legacy.request(configuration)
     if configuration is None or about is None or "env" not in about:
-        raise UsageError(f"{path} holds no training run: give the folder that `sentinel train --out` was given")
+        needs_no_training = str(path) in fixed_names()
+        hint = f", or an environment with --env for the policy {path}" if needs_no_training else ""
+        raise UsageError(f"{path} holds no training run: give the folder that `sentinel train --out` was given{hint}")
     lines = (found.result or {}).get("seeds", [])
     failed = frozenset(line["seed"] for line in lines if "failed" in line)
     return Run(path, about, configuration.get("points", 200), configuration.get("gamma"), failed)

@@ -46,6 +46,11 @@ class GymEnv(gymnasium.Env[Observation, Any]):
         self._state: Any = None
         self._over = True
 
+    @property
+    def state(self) -> Any:
+        """The state of the JAX environment; None before the first reset."""
+        return self._state
+
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:

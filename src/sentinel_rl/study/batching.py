@@ -12,8 +12,7 @@ from typing import Any
 
 import jax
 
-from sentinel_rl.agents.agent import Agent
-from sentinel_rl.agents.random import RandomAgent
+from sentinel_rl.agents.agent import Agent, FixedPolicy
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import SentinelError, SentinelWarning
 from sentinel_rl.study.cell import Cell
@@ -74,7 +73,7 @@ def _made(cell: Cell) -> tuple[Agent, Env] | None:
 
 def _is_idle(agent: Any) -> bool:
     """Whether an agent learns nothing: whatever the plan, it does the same."""
-    return isinstance(agent, RandomAgent)
+    return isinstance(agent, FixedPolicy)
 
 
 def plan_of(cells: Sequence[Cell], agents: Sequence[Agent]) -> Plan:

@@ -12,7 +12,8 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from jaxtyping import Array, ArrayLike, Bool, Int
 
-from sentinel_rl.agents.agent import Agent
+from sentinel_rl.agents.agent import Agent, StateBased, greedy_in
+from sentinel_rl.envs.gym import GymEnv
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, resolve_env
 from sentinel_rl.envs.spec import Env, TimeStep
 from sentinel_rl.errors import NumericalError, UsageError
@@ -24,8 +25,8 @@ LIMIT = 10_000
 # Of evaluations: far from the seeds that people train with.
 EVALUATION_SEED = 1_000_000
 
-# The actions at observations ``[B, obs]``, drawn with keys ``[B]``.
-Choose = Callable[[Array, jax.Array], Int[Array, " B"]]
+# The actions in states of the environment ``[B, ...]`` with observations ``[B, obs]``, drawn with keys ``[B]``.
+Choose = Callable[[Any, Array, jax.Array], Int[Array, " B"]]
 # Of observations ``[B, obs]``, the actions chosen there and the states of the environment after them: ``[B, ...]``.
 Watch = Callable[[Array, Array, Any], Any]
 
@@ -60,7 +61,7 @@ def play(
 
     def decide(worlds: Any, obs: Array, step: Array) -> tuple[Any, TimeStep, list[Any]]:
         keys = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, step)))(run_keys)
-        own = cut((obs, keys[:, 0]), sizes)
+        own = cut((worlds, obs, keys[:, 0]), sizes)
         action = join([player.choose(*seen) for player, seen in zip(players, own, strict=True)])
         following, after = jax.vmap(env.step)(worlds, action, keys[:, 1])
         parted = zip(players, cut((obs, action, following), sizes), strict=True)
@@ -163,18 +164,25 @@ def _play_many(
     agent: Agent, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, episodes: int, limit: int
 ) -> Episodes:
     keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(episodes))
-    choose = jax.vmap(lambda obs, key: agent.greedy(state, obs, key))
+    choose = jax.vmap(lambda world, obs, key: greedy_in(agent, state, env, world, obs, key))
     (played,), _ = play([Player(episodes, choose)], env, [keys], gamma, limit)
     return played
 
 
 def _chooser(agent: Agent, state: Any, handle: EnvHandle, key: jax.Array) -> Callable[[Any], int]:
-    """The frozen policy as a function of an observation of a Gymnasium environment."""
-    draws = itertools.count()
+    """The frozen policy as a function of an observation of a Gymnasium environment.
+
+    The Gymnasium face of a JAX environment knows the true state, for agents that choose by it.
+    """
+    draws, face = itertools.count(), handle.env.unwrapped
 
     def choose(obs: Any) -> int:
         (row,), _ = handle.batch(obs)
-        return int(_greedy(agent, state, row, key, next(draws))) + handle.first_action
+        if isinstance(agent, StateBased) and isinstance(face, GymEnv):
+            action = _greedy_in(agent, state, face.env, face.state, row, key, next(draws))
+        else:
+            action = _greedy(agent, state, row, key, next(draws))
+        return int(action) + handle.first_action
 
     return choose
 
@@ -182,6 +190,11 @@ def _chooser(agent: Agent, state: Any, handle: EnvHandle, key: jax.Array) -> Cal
 @jax.jit
 def _greedy(agent: Agent, state: Any, obs: Array, key: jax.Array, draw: Array) -> Array:
     return agent.greedy(state, obs, jax.random.fold_in(key, draw))
+
+
+@jax.jit
+def _greedy_in(agent: Agent, state: Any, env: Env, env_state: Any, obs: Array, key: jax.Array, draw: Array) -> Array:
+    return greedy_in(agent, state, env, env_state, obs, jax.random.fold_in(key, draw))
 
 
 def _play_gymnasium(env: gymnasium.Env[Any, Any], choose: Callable[[Any], Any], seed: int, gamma: float) -> Episodes:

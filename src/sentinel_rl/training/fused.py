@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from sentinel_rl.agents.agent import Agent, Metrics
+from sentinel_rl.agents.agent import Agent, Metrics, act_in
 from sentinel_rl.envs.spec import Env, TimeStep
 from sentinel_rl.replay import Transition
 from sentinel_rl.training.schedule import Exploration
@@ -161,9 +161,9 @@ def run_chunk(
 
     def advance(t: Array, keys: StepKeys, carry: _Carry) -> _Carry:
         epsilon = exploration.epsilon(t)
-        act = each_run(lambda agent, state, obs, key: agent.act(state, obs, epsilon, key))
+        act = each_run(lambda agent, state, world, obs, key: act_in(agent, state, env, world, obs, epsilon, key))
         observe = each_run(lambda agent, state, seen, key: agent.observe(state, t, seen, key))
-        own = zip(agents, carry.agents, cut((carry.obs, keys.act), sizes), strict=True)
+        own = zip(agents, carry.agents, cut((carry.worlds, carry.obs, keys.act), sizes), strict=True)
         action = join([act(agent, state, *seen) for agent, state, seen in own])
         worlds, obs, after = each_run(lambda *world: _step_world(env, *world))(
             carry.worlds, action, keys.step, keys.reset

@@ -13,7 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array
 
-from sentinel_rl.agents.agent import Agent
+from sentinel_rl.agents.agent import Agent, greedy_in
 from sentinel_rl.envs.spec import Diagnosed, Env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.replay import map_replays
@@ -172,7 +172,7 @@ def _player(kind: Population, env: Env, episodes: int) -> Player:
 
     return Player(
         kind.size * episodes,
-        every(lambda agent, state, obs, key: agent.greedy(state, obs, key)),
+        every(lambda agent, state, world, obs, key: greedy_in(agent, state, env, world, obs, key)),
         every(partial(diagnose, env)),
     )
 

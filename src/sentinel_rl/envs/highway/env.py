@@ -23,7 +23,7 @@ ACTION_NAMES = ("LANE_LEFT", "IDLE", "LANE_RIGHT", "FASTER", "SLOWER")
 # Of 1 m/s, in the diagnostics.
 SPEED_BINS = 40
 
-_PRESETS: dict[str, dict[str, Any]] = {
+PRESETS: dict[str, dict[str, Any]] = {
     "highway-v1": {},
     "highway-v0": {"lanes_count": 4, "vehicles_count": 50},
     "highway-fast-v0": {
@@ -127,15 +127,15 @@ class Highway(eqx.Module):
         Raises:
             ValueError: for a name that is not one of the three, or an impossible setting.
         """
-        if name not in _PRESETS:
-            raise ValueError(f"unknown preset {name!r}: choose one of {', '.join(_PRESETS)}")
-        return cls(**(_PRESETS[name] | settings))
+        if name not in PRESETS:
+            raise ValueError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")
+        return cls(**(PRESETS[name] | settings))
 
     @property
     def spec(self) -> EnvSpec:
         """Five numbers in [-1, 1] for every observed vehicle, five actions."""
         size = FEATURES * self.observed_vehicles
-        names = [name for name, settings in _PRESETS.items() if (type(self)(**settings) == self) is True]
+        names = [name for name, settings in PRESETS.items() if (type(self)(**settings) == self) is True]
         return EnvSpec(
             name=f"sentinel/{names[0]}" if names else "sentinel/highway",
             obs_size=size,

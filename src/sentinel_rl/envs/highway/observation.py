@@ -16,6 +16,11 @@ _SIGHT = 5 * MAX_SPEED
 _BEHIND = 2 * LENGTH
 
 
+def scales(lanes: int) -> tuple[float, float, float, float]:
+    """What metres along and across the road and the two speeds are divided by in an observation."""
+    return _SIGHT, LANE_WIDTH * lanes, 2 * MAX_SPEED, 2 * MAX_SPEED
+
+
 def observe(state: HighwayState, count: int, lanes: int) -> Float[Array, "obs ..."]:
     """Rows ``(presence, x, y, vx, vy)``, one after the other: the ego, then the nearest others relative to it.
 
@@ -24,15 +29,14 @@ def observe(state: HighwayState, count: int, lanes: int) -> Float[Array, "obs ..
     """
     sin, cos = sin_cos(state.heading)
     features = (state.x, state.y, state.speed * cos, state.speed * sin)
-    scales = (_SIGHT, LANE_WIDTH * lanes, 2 * MAX_SPEED, 2 * MAX_SPEED)
     seen, rank = _ranked(state)
     here = tuple(feature[0] for feature in features)
-    rows = [jnp.ones_like(here[0]), *(_scaled(value, scale) for value, scale in zip(here, scales, strict=True))]
+    rows = [jnp.ones_like(here[0]), *(_scaled(value, scale) for value, scale in zip(here, scales(lanes), strict=True))]
     for place in range(count - 1):
         mine = seen & (rank == place)
         present = jnp.any(mine, axis=0)
         rows.append(present.astype(state.x.dtype))
-        for feature, own, scale in zip(features, here, scales, strict=True):
+        for feature, own, scale in zip(features, here, scales(lanes), strict=True):
             value = jnp.sum(jnp.where(mine, feature, 0.0), axis=0) - own
             rows.append(jnp.where(present, _scaled(value, scale), 0.0))
     return jnp.stack(rows)
