@@ -12,11 +12,12 @@ from jaxtyping import Array
 from sentinel_rl.agents import registry
 from sentinel_rl.agents.registry import make_agent, register_agent
 from sentinel_rl.envs.handle import resolve_env
-from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
+from sentinel_rl.errors import CorruptError, IncompatibleError, SentinelWarning, UsageError
 from sentinel_rl.replay import Replay
 from sentinel_rl.risk import CVaR, Distortion, Wang
 from sentinel_rl.storage.archive import read_archive_manifest, save_archive
-from sentinel_rl.training.policy import load_policy, policy_form, save_policy
+from sentinel_rl.training.evaluation import evaluate
+from sentinel_rl.training.policy import load_policy, policy_form, save_policy, shipped_policies
 from tests.learners import OPTIONS
 from tests.training.mine import Greedy, Walk
 from tests.training.pole import AGENT, ENV, SIZES, bit_equal
@@ -65,7 +66,8 @@ def test_every_agent_comes_back(name: str, tmp_path: Path):
     found = load_policy(path)
     assert (found.kind, found.seed, found.steps, found.agent) == (name, 3, 120, agent)
     assert (found.handle.spec, found.handle.obs_shape, found.handle.env) == (HANDLE.spec, (4,), None)
-    assert found.options == {**OPTIONS[name], "epsilon_end": 0.5}
+    assert found.options.items() >= {**OPTIONS[name], "epsilon_end": 0.5}.items()
+    assert set(found.options) >= set((registry.named_options(agent) or ("", {}))[1]), "also those that are defaults"
     assert bit_equal(found.agent.policy(found.state), agent.policy(state))
     told = jax.jit(lambda a, s: (a.greedy(s, OBS, jax.random.key(5)), a.account(s, OBS)))
     assert bit_equal(told(found.agent, found.state), told(agent, state))
@@ -165,6 +167,26 @@ def test_other_files_are_refused(tmp_path: Path):
 def test_a_policy_that_does_not_fit_its_options_is_refused(tmp_path: Path):
     agent = make_agent("sentinel", HANDLE, **SIZES)
     state = jax.jit(lambda key: agent.init(HANDLE.spec, key))(jax.random.key(1))
-    path = save_policy(tmp_path / "a", agent, state, HANDLE, "sentinel", {**SIZES, "k": 3}, 0, 0)
+    path = save_policy(tmp_path / "a", agent, state, HANDLE, "sentinel", SIZES, 0, 0)
     with pytest.raises(IncompatibleError, match=r"does not fit what is asked for:\n(.|\n)*float32\[2,"):
-        load_policy(path)
+        load_policy(path, k=3)
+
+
+def test_the_policies_that_come_with_the_library_are_small_and_drive():
+    """Always braking earns 27.9 of 40; these two earn 39 and crash in one of a hundred episodes."""
+    files = shipped_policies()
+    assert list(files) == ["highway-composite", "highway-neutral"]
+    assert sum(path.stat().st_size for path in files.values()) < 4_000_000
+    played = []
+    for name in files:
+        saved = load_policy(name)
+        played.append(evaluate(saved.agent, saved.state, saved.handle.spec.name, 40, seed=11))
+    assert [np.mean(each.reward) > 37 for each in played] == [True, True]
+    assert str(load_policy("highway-composite").agent.objective) != str(load_policy("highway-neutral").agent.objective)
+
+
+def test_a_file_comes_before_a_shipped_policy_of_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("highway-neutral").write_text("mine")
+    with pytest.raises(CorruptError, match="highway-neutral is no zip file"):
+        load_policy("highway-neutral")

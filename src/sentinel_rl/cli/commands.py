@@ -89,6 +89,9 @@ def doctor() -> None:
 
 
 RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder that `sentinel train --out` was given.")]
+PolicyArgument = Annotated[
+    Path, typer.Argument(metavar="RUN", help="The folder of a run, or the file or name of a saved policy.")
+]
 
 
 def train(
@@ -174,7 +177,8 @@ def evaluate(
     path: Annotated[
         Path,
         typer.Argument(
-            metavar="RUN", help="The folder that `sentinel train --out` was given, or a policy that needs no training."
+            metavar="RUN",
+            help="The folder of a run, the file or name of a saved policy, or one that needs no training.",
         ),
     ],
     episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed.")] = 1000,
@@ -191,6 +195,9 @@ def evaluate(
 ) -> None:
     """Evaluate the trained policies of a run, without exploration; writes eval.json and eval.csv into its folder.
 
+    Of a saved policy, or one that comes with the library (`highway-neutral`, `highway-composite`), the table is printed
+    and no file is written.
+
     `--on highway-env` plays policies that were trained on the twin in the original, with the twin's settings (needs
     `pip install 'sentinel-rl[highway]'`).
 
@@ -203,6 +210,7 @@ def evaluate(
     - `sentinel eval runs/pole`
     - `sentinel eval runs/pole --episodes 100 --seed 7`
     - `sentinel eval runs/road --on highway-env --episodes 50`
+    - `sentinel eval highway-composite --episodes 200`
     - `sentinel eval highway-rule --env sentinel/highway-v1 --episodes 200`
     - `sentinel eval constant --set action=SLOWER --env sentinel/highway-v1`
     """
@@ -219,7 +227,7 @@ def evaluate(
 
 
 def assess(
-    path: RunArgument,
+    path: PolicyArgument,
     obs: Annotated[str | None, typer.Option(metavar="NUMBERS", help="What is seen; a fresh start if absent.")] = None,
     seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.")] = None,
@@ -252,7 +260,7 @@ def verify(path: RunArgument) -> None:
 
 
 def frontier(
-    path: RunArgument,
+    path: PolicyArgument,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed and risk level.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 1_000_000,
 ) -> None:

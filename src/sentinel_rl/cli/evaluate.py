@@ -33,14 +33,13 @@ Rows = dict[str, dict[str, float]]
 
 
 def run(path: Path, episodes: int, seed: int, on: str | None = None, gamma: float | None = None) -> None:
-    """Evaluate every seed's policy, print the table and write ``eval.json`` and ``eval.csv``.
+    """Evaluate every seed's policy, print the table and write ``eval.json`` and ``eval.csv`` into the run's folder.
 
     On another environment than the one it was trained on, the files have its name in theirs.
     """
     use_all_cores()
     run = read_run(path)
     played, agents = [], run.policies(on)
-    stem = run.path / ("eval" if on is None else f"eval_{on.replace('/', '_').replace(':', '_')}")
     with progress_bar("evaluating") as report:
         for done, agent in enumerate(agents):
             report(done, len(agents))
@@ -48,11 +47,14 @@ def run(path: Path, episodes: int, seed: int, on: str | None = None, gamma: floa
         report(len(agents), len(agents))
     names = [*map(str, run.seeds), "all"]
     rows = dict(zip(names, map(_measured, [*played, pooled(played)]), strict=True))
+    where = run.env if on is None else f"trained on {run.env}, played on {on}"
+    results().print(_table(f"{where}, greedy policies", "seed", rows))
+    if run.is_file:
+        return
+    stem = run.path / ("eval" if on is None else f"eval_{on.replace('/', '_').replace(':', '_')}")
     files = stem.with_suffix(".json"), stem.with_suffix(".csv")
     discount = agents[0].spec.gamma if gamma is None else gamma
     _write(*files, rows, {"env": on or run.env, "seed": seed, "gamma": discount, "alpha": TAIL})
-    where = run.env if on is None else f"trained on {run.env}, played on {on}"
-    results().print(_table(f"{where}, greedy policies", "seed", rows))
     results().print(f"numbers: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
 
 
@@ -85,9 +87,11 @@ def frontier(path: Path, episodes: int, seed: int) -> None:
             chosen = [agent.with_risk(aleatory=level, epistemic=level) for agent in agents]
             rows[f"{alpha:g}"] = _measured(pooled([_play(agent, episodes, seed) for agent in chosen]))
         report(len(ALPHAS), len(ALPHAS))
+    results().print(_table(f"{run.env}, risk chosen after training", "CVaR alpha", rows))
+    if run.is_file:
+        return
     about = {"env": run.env, "seed": seed, "gamma": agents[0].spec.gamma, "alpha": TAIL}
     _write(run.path / "frontier.json", run.path / "frontier.csv", rows, about)
-    results().print(_table(f"{run.env}, risk chosen after training", "CVaR alpha", rows))
     files = _draw(rows, run.path / "frontier")
     results().print(f"picture: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
 

@@ -1,4 +1,4 @@
-"""A run on disk, for the commands that look at it: what was asked for, its agents, its training."""
+"""A run or a saved policy, for the commands that look at it: what was asked for, its agents, its training."""
 
 import dataclasses
 from pathlib import Path
@@ -12,16 +12,16 @@ from sentinel_rl.storage.configuration import restored
 from sentinel_rl.storage.run_folder import status
 from sentinel_rl.training import legacy
 from sentinel_rl.training.compiled import Training
-from sentinel_rl.training.policy import policy_file
+from sentinel_rl.training.policy import load_policy, policy_file, policy_path, shipped_policies
 from sentinel_rl.training.schedule import PLAN_OPTIONS, make_plan
 
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """A run by its folder.
+    """A run by its folder, or one policy by its file.
 
     Args:
-        path: the folder.
+        path: the folder, or the file.
         request: environment, agent, steps, seeds and options, as they were asked for.
         points: of its learning curves.
         gamma: discount of its returns; the task's own when None.
@@ -33,6 +33,11 @@ class Run:
     points: int = 200
     gamma: float | None = None
     failed: frozenset[int] = frozenset()
+
+    @property
+    def is_file(self) -> bool:
+        """Whether this is one policy, which has no folder to write results into."""
+        return self.path.is_file()
 
     @property
     def env(self) -> str:
@@ -55,6 +60,8 @@ class Run:
         Raises:
             UsageError: when the run is not finished.
         """
+        if self.is_file:
+            return [load_agent(self.path, env=env or self.env)]
         missing = [seed for seed in self.seeds if not policy_file(self.path, seed).exists()]
         if missing:
             raise UsageError(
@@ -69,6 +76,8 @@ class Run:
         Raises:
             UsageError: for an environment that is stepped from Python.
         """
+        if self.is_file:
+            raise UsageError(f"{self.path} is a policy, and this needs the folder of its training")
         handle, options = resolve_env(self.env), restored(self.request["options"])
         if not handle.is_jax:
             raise UsageError(f"{self.env} has no JAX form, which this needs")
@@ -79,11 +88,19 @@ class Run:
 
 
 def read_run(path: Path) -> Run:
-    """Open a run to look at it, one of version 0.1 with the defaults of that version.
+    """Open a run to look at it, one of version 0.1 with the defaults of that version; or a saved policy.
+
+    Args:
+        path: the folder of a run, the file of a policy, or the name of a policy that comes with the library.
 
     Raises:
         UsageError: when there is none.
     """
+    file = policy_path(path)
+    if file.is_file():
+        saved = load_policy(file)
+        request = {"env": saved.handle.spec.name, "agent": saved.kind, "options": saved.options, "seeds": [saved.seed]}
+        return Run(file, {**request, "steps": saved.steps})
     found = status(path)
     configuration, about = found.configuration, found.about
     if configuration is not None and legacy.is_legacy(configuration):
@@ -91,7 +108,10 @@ def read_run(path: Path) -> Run:
     if configuration is None or about is None or "env" not in about:
         needs_no_training = str(path) in fixed_names()
         hint = f", or an environment with --env for the policy {path}" if needs_no_training else ""
-        raise UsageError(f"{path} holds no training run: give the folder that `sentinel train --out` was given{hint}")
+        raise UsageError(
+            f"{path} holds no training run: give the folder that `sentinel train --out` was given, the file of a "
+            f"policy, or one of {', '.join(shipped_policies())}{hint}"
+        )
     lines = (found.result or {}).get("seeds", [])
     failed = frozenset(line["seed"] for line in lines if "failed" in line)
     return Run(path, about, configuration.get("points", 200), configuration.get("gamma"), failed)

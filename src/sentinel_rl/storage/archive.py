@@ -16,13 +16,16 @@ from sentinel_rl.storage.checkpoint import MANIFEST
 from sentinel_rl.storage.manifest import Manifest, from_text, make_manifest, require_fit, to_text
 
 
-def save_archive(path: Path | str, tree: Any, about: Mapping[str, Any] | None = None) -> Path:
+def save_archive(
+    path: Path | str, tree: Any, about: Mapping[str, Any] | None = None, *, compress: bool = False
+) -> Path:
     """Save a pytree of arrays as one file; a file that was there is replaced, at once.
 
     Args:
         path: of the file; missing folders are made.
         tree: JAX or NumPy arrays, typed PRNG keys among them.
         about: what shall be known about it (JSON values).
+        compress: deflate the arrays; weights that were not rounded before hardly become smaller.
 
     Raises:
         StorageError: when it could not be written. A file that was there is untouched.
@@ -31,7 +34,8 @@ def save_archive(path: Path | str, tree: Any, about: Mapping[str, Any] | None = 
     leaves, arrays = describe(tree), to_host(tree)
     make_folder(path.parent)
     require_space(path.parent, sum(array.nbytes for array in arrays))
-    with replacing(path) as file, zipfile.ZipFile(file, "w") as archive:
+    method = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+    with replacing(path) as file, zipfile.ZipFile(file, "w", method) as archive:
         checksums = write_arrays(archive, arrays)
         marked = [dataclasses.replace(leaf, crc32=crc) for leaf, crc in zip(leaves, checksums, strict=True)]
         archive.writestr(zipfile.ZipInfo(MANIFEST), to_text(make_manifest(marked, about)))

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 
 from sentinel_rl.agents.agent import Agent
-from sentinel_rl.agents.registry import agent_names, make_agent
+from sentinel_rl.agents.registry import agent_names, make_agent, named_options, options_of_kind
 from sentinel_rl.envs.handle import EnvHandle
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
@@ -20,6 +20,7 @@ from sentinel_rl.training import legacy
 from sentinel_rl.training.schedule import PLAN_OPTIONS
 
 VERSION = 2
+_SHIPPED = Path(__file__).parent / "policies"
 
 
 class SavedPolicy(NamedTuple):
@@ -63,16 +64,22 @@ def save_policy(
     options: Mapping[str, Any],
     seed: int,
     steps: int,
+    *,
+    compress: bool = False,
 ) -> Path:
     """Save what is needed to act, as one small file without pickle; a bare name gets ``.zip``.
 
-    A risk measure of the user's own cannot be written down: a warning says that loading will need it.
+    The file notes every option, those that were not given with their values: it does not depend on defaults. A risk
+    measure of the user's own cannot be written down: a warning says that loading will need it.
 
     Raises:
         UsageError: for an agent that has no registered name.
     """
     if kind not in agent_names():
         raise UsageError(f"{kind!r} is not the name of an agent: give it one with register_agent, so that it can load")
+    found = named_options(agent)
+    if found is not None and found[0] == kind and set(found[1]) <= set(options_of_kind(kind)):
+        options = {**options, **found[1]}
     written, missing = {}, []
     for name, value in options.items():
         if isinstance(value, RiskMeasure):
@@ -101,20 +108,37 @@ def save_policy(
         "seed": seed,
         "num_timesteps": steps,
     }
-    return save_archive(target, agent.policy(state), plain(about))
+    return save_archive(target, agent.policy(state), plain(about), compress=compress)
+
+
+def shipped_policies() -> dict[str, Path]:
+    """The files of the trained policies that come with the library, by name.
+
+    Example:
+        >>> list(shipped_policies())
+        ['highway-composite', 'highway-neutral']
+    """
+    return {path.stem: path for path in sorted(_SHIPPED.glob("*.zip"))}
+
+
+def policy_path(path: str | Path) -> Path:
+    """The file of a policy: that of a shipped one where its name is given and no file of that name is there."""
+    path = Path(path)
+    return path if path.exists() else shipped_policies().get(str(path), path)
 
 
 def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
     """Load what `save_policy` wrote, now or in version 0.1.
 
     Args:
-        path: of the file.
+        path: of the file, or the name of a shipped policy (see `shipped_policies`).
         measures: options that the file could not hold, such as ``aleatory``, or other values of options of the agent.
 
     Raises:
         IncompatibleError: for a file that holds no policy, or one of an unknown agent.
         UsageError: when a measure is needed and not given.
     """
+    path = policy_path(path)
     about = read_archive_manifest(path).about
     if "spec" not in about:
         raise IncompatibleError(f"{path} holds no policy: give a file that an agent's save() wrote")
