@@ -110,7 +110,8 @@ def test_a_saved_agent_comes_back_as_what_it_is(name: str, agents: list[Learner]
     assert "replay" not in str(zipfile.ZipFile(path).namelist())
     loaded = load_agent(path)
     assert type(loaded) is LEARNERS[name]
-    assert (loaded.seed, loaded.num_timesteps, loaded.options) == (2, 60, agents[1].options)
+    assert (loaded.seed, loaded.num_timesteps) == (2, 60)
+    assert loaded.options.items() >= agents[1].options.items()
     assert loaded.assess(OBS).to_json() == agents[1].assess(OBS).to_json()
     replays = [leaf for leaf in jax.tree.leaves(loaded.state, is_leaf=_is_replay) if _is_replay(leaf)]
     assert replays == [], "acting needs none"

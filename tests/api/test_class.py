@@ -159,7 +159,8 @@ def test_a_saved_agent_comes_back(trained: Sentinel, saved):
     loaded = Sentinel.load(saved)
     assert leaves_equal(loaded.state.online, trained.state.online)
     np.testing.assert_array_equal(loaded.assess(np.ones(4)).probs, trained.assess(np.ones(4)).probs)
-    assert (loaded.num_timesteps, loaded.seed, loaded.options) == (STEPS, 3, trained.options)
+    assert (loaded.num_timesteps, loaded.seed) == (STEPS, 3)
+    assert loaded.options.items() >= trained.options.items()
     assert loaded.get_env() is None
     with pytest.raises(UsageError, match="no environment to learn in"):
         loaded.learn(10)
@@ -179,7 +180,8 @@ def test_a_measure_of_ones_own_is_given_again_when_loading(tmp_path):
     with pytest.raises(UsageError, match=r"without the risk measure of aleatory: load it with aleatory="):
         Sentinel.load(path)
     loaded = Sentinel.load(path, aleatory=Gloomy(0.3))
-    assert (loaded.agent.aleatory, loaded.options) == (Gloomy(0.3), agent.options)
+    assert loaded.agent == agent.agent
+    assert loaded.options.items() >= agent.options.items()
     observations = np.random.default_rng(0).normal(size=(60, 4))
     np.testing.assert_array_equal(loaded.predict(observations)[0], agent.predict(observations)[0])
     assert load_agent(path, aleatory=Gloomy(0.3)).agent.aleatory == Gloomy(0.3)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import jax
 
 from sentinel_rl.agents.agent import Agent
-from sentinel_rl.agents.registry import agent_names, make_agent, named_options, options_of_kind
+from sentinel_rl.agents.registry import agent_kind, agent_names, make_agent, named_options, options_of_kind
 from sentinel_rl.envs.handle import EnvHandle
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
@@ -77,9 +77,9 @@ def save_policy(
     """
     if kind not in agent_names():
         raise UsageError(f"{kind!r} is not the name of an agent: give it one with register_agent, so that it can load")
-    found = named_options(agent)
-    if found is not None and found[0] == kind and set(found[1]) <= set(options_of_kind(kind)):
-        options = {**options, **found[1]}
+    found, known = named_options(agent), options_of_kind(kind)
+    if found is not None and agent_kind(kind).agent is type(agent):
+        options = {**options, **{name: value for name, value in found[1].items() if name in known}}
     written, missing = {}, []
     for name, value in options.items():
         if isinstance(value, RiskMeasure):
