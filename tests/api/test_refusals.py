@@ -39,8 +39,8 @@ class Odd(gymnasium.Env):
     [
         (Odd(actions=spaces.Box(-1.0, 1.0, (1,), np.float32)), "action space Box.*Discrete"),
         (Odd(actions=spaces.MultiDiscrete([2, 2])), "action space MultiDiscrete"),
-        (Odd(observations=spaces.Dict({"x": spaces.Box(0.0, 1.0, (2,))})), "FlattenObservation"),
-        (Odd(observations=spaces.Box(0, 255, (8, 8, 3), np.uint8)), "images"),
+        (Odd(observations=spaces.Text(4)), "holds no numbers: wrap it with"),
+        (Odd(observations=spaces.Sequence(spaces.Discrete(2))), "Sequence, whose size changes"),
         ("CartPole-1", "did you mean 'CartPole-v1'"),
         (None, "an environment is needed"),
         (3, "an environment is needed"),
@@ -64,7 +64,7 @@ def test_nan_stops_with_its_place():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"policy": "CnnPolicy"}, "unknown policy 'CnnPolicy'"),
+        ({"policy": "LstmPolicy"}, "unknown policy 'LstmPolicy'"),
         ({"gama": 0.9}, r"did you mean gamma\?"),
         ({"learn_evry": 3}, r"did you mean learn_every\?"),
         ({"monitor": "x"}, r"did you mean monitor_dir\?"),

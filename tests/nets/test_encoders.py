@@ -1,5 +1,7 @@
 """Encoders and ensembles of them: against a plain loop, indifferent to the order of rows, open to one's own."""
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -10,7 +12,8 @@ from hypothesis import strategies as st
 
 from sentinel_rl.envs import EnvSpec
 from sentinel_rl.errors import UsageError
-from sentinel_rl.nets import EncodedNetworks, Networks, SetEncoder, make_networks
+from sentinel_rl.nets import CNNEncoder, EncodedNetworks, Networks, SetEncoder, make_networks
+from sentinel_rl.nets.cnn import GRIDS, PICTURES
 
 ROWS = EnvSpec("rows", 12, 3, obs_shape=(4, 3), structure="rows")
 FLAT = EnvSpec("flat", 12, 3)
@@ -124,3 +127,38 @@ def test_what_does_not_fit_is_refused(arguments, told):
 def test_a_structure_that_does_not_fit_the_observation_is_refused(changes, told):
     with pytest.raises(ValueError, match=told):
         EnvSpec("wrong", 12, 3, **changes)
+
+
+@pytest.mark.parametrize(("shape", "layers"), [((7, 6, 3), GRIDS), ((36, 40, 2), PICTURES)])
+def test_an_image_is_convolved_as_by_xla(shape: Any, layers: Any):
+    """The same weights as kernels of `jax.lax.conv_general_dilated`."""
+    size = int(np.prod(shape))
+    spec = EnvSpec("images", size, 3, obs_shape=shape, structure="image")
+    encoder = CNNEncoder.for_spec(spec, 8)
+    parameters = encoder.init(spec, jax.random.key(1))
+    obs = jax.random.uniform(jax.random.key(2), (size,), maxval=9.0)
+    x = obs.reshape(1, *shape) / (255 if layers is PICTURES else 1)
+    for (kernel, stride, channels), (weight, bias) in zip(layers, parameters, strict=False):
+        filters = weight.reshape(kernel, kernel, -1, channels)
+        names = ("NHWC", "HWIO", "NHWC")
+        x = jax.lax.conv_general_dilated(x, filters, (stride, stride), "VALID", dimension_numbers=names)
+        x = jax.nn.relu(x + bias.reshape(1, 1, 1, -1))
+    weight, bias = parameters[-1]
+    np.testing.assert_allclose(encoder(parameters, obs), jax.nn.relu(x.reshape(-1) @ weight + bias), atol=1e-5)
+
+
+def test_images_get_the_encoder_for_them_unless_they_are_too_small():
+    spec = EnvSpec("images", 75, 3, obs_shape=(5, 5, 3), structure="image")
+    networks = make_networks(jax.random.key(0), 2, spec, 4)
+    assert isinstance(networks.encoder, CNNEncoder)
+    assert networks(jnp.zeros(75)).shape == (2, 3, 4)
+    tiny = EnvSpec("dots", 9, 3, obs_shape=(3, 3, 1), structure="image")
+    assert isinstance(make_networks(jax.random.key(0), 2, tiny, 4), Networks)
+    with pytest.raises(UsageError, match="the images of dots, 3 x 3, are too small: use encoder='mlp'"):
+        make_networks(jax.random.key(0), 2, tiny, 4, "cnn")
+    with pytest.raises(UsageError, match="the encoder 'cnn' needs an image, and plain says structure=None"):
+        make_networks(jax.random.key(0), 2, EnvSpec("plain", 9, 3), 4, "cnn")
+    with pytest.raises(UsageError, match=r"one dense layer: give hidden=\(256,\), got hidden=\(8, 8\)"):
+        make_networks(jax.random.key(0), 2, spec, 4, hidden=(8, 8))
+    with pytest.raises(ValueError, match=r"structure='image' of flat needs obs_shape=\(height, width, channels\)"):
+        EnvSpec("flat", 9, 3, obs_shape=(3, 3), structure="image")

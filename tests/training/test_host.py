@@ -196,26 +196,12 @@ def test_not_finite_at_the_first_reset():
     [
         ({"action": spaces.Box(-1, 1, (1,))}, r"Scripted has the action space Box.*Discrete\(n\).*TransformAction"),
         ({"action": spaces.MultiDiscrete([2, 2])}, r"MultiDiscrete.*Discrete\(n\)"),
-        (
-            {"observation": spaces.Dict({"a": spaces.Box(-1, 1, (2,))})},
-            r"Dict\(.*a Box of numbers is needed.*FlattenObservation",
-        ),
-        ({"observation": spaces.Box(0, 255, (8, 8, 3), np.uint8)}, r"shows images \(8, 8, 3\) of uint8.*vectors"),
-        ({"observation": spaces.Box(0, 255, (8, 8), np.uint8)}, r"shows images \(8, 8\) of uint8"),
-        ({"observation": spaces.Box(0, 1, (8, 8, 3))}, r"shows images \(8, 8, 3\) of float32"),
+        ({"observation": spaces.Text(3)}, r"Text.*holds no numbers: wrap it with .*TransformObservation"),
     ],
 )
 def test_what_cannot_be_used_says_what_to_do(options: dict[str, Any], message: str):
     with pytest.raises(UsageError, match=message):
         GymnasiumWorld(Scripted(**options), seed=0)
-
-
-@pytest.mark.parametrize(
-    "observation",
-    [spaces.Box(0, 255, (4, 4, 3), np.uint8), spaces.Dict({"a": spaces.Box(-1, 1, (2,)), "b": spaces.Discrete(3)})],
-)
-def test_the_advice_helps(observation: spaces.Space):
-    spec_of(gymnasium.wrappers.FlattenObservation(Scripted(observation=observation)))
 
 
 class Counting(gymnasium.Env):

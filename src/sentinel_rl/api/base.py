@@ -35,12 +35,17 @@ from sentinel_rl.training.trainer import Job, checked_plan, run_job
 REPORT_OPTIONS = ("tensorboard_log", "monitor_dir", "strict_support", "verbose")
 
 
+# SB3's names. Which networks an agent has is its option ``encoder``, by default chosen by what is observed.
+POLICIES = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy")
+
+
 class Learner:
     """An agent on an environment.
 
     Args:
-        policy: ``"MlpPolicy"``, the only one there is; the argument is where SB3's users expect it.
-        env: a Gymnasium name or environment with a Box observation and Discrete actions, a vector of such
+        policy: ``"MlpPolicy"``, ``"CnnPolicy"`` or ``"MultiInputPolicy"``, which all mean the same: the argument is
+            where SB3's users expect it, and the networks are chosen by what is observed (option ``encoder``).
+        env: a Gymnasium name or environment with Discrete actions, a vector of such
             (``gymnasium.make_vec``), or a JAX environment. A name that has a JAX twin trains on the twin, compiled
             whole. An `EnvSpec` makes an agent that cannot learn.
         seed: of all random numbers.
@@ -67,8 +72,8 @@ class Learner:
         verbose: int = 0,
         **options: Any,
     ):
-        if policy != "MlpPolicy":
-            raise UsageError(f"unknown policy {policy!r}: 'MlpPolicy' is the one there is")
+        if policy not in POLICIES:
+            raise UsageError(f"unknown policy {policy!r}: choose one of {', '.join(map(repr, POLICIES))}")
         require_known(options, (*agent_kind(self.kind).options, *PLAN_OPTIONS), (*REPORT_OPTIONS, "seed"))
         self._set_up(seed, dict(options), resolve_env(env), tensorboard_log, monitor_dir, strict_support, verbose)
         init_key = jax.random.split(jax.random.key(seed), 3)[0]

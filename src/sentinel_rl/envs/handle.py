@@ -1,6 +1,7 @@
 """Whatever users give as an environment (a name, a Gymnasium environment, a JAX one), with its sizes."""
 
 import dataclasses
+import warnings
 from typing import Any
 
 import gymnasium
@@ -10,10 +11,11 @@ from gymnasium.vector import VectorEnv
 from jaxtyping import Float
 
 from sentinel_rl.envs.gym import GymEnv
+from sentinel_rl.envs.observations import Observations, observations_of
 from sentinel_rl.envs.originals import ORIGINALS
 from sentinel_rl.envs.registry import make_env
 from sentinel_rl.envs.spec import Env, EnvSpec
-from sentinel_rl.errors import IncompatibleError, UsageError
+from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
 
 
 class SingleEnv(gymnasium.Wrapper[Any, Any, Any, Any]):
@@ -32,6 +34,7 @@ class EnvHandle:
         obs_shape: in which users hand in an observation.
         first_action: the number of the first action, in the environment's count.
         name: by which it was asked for, where it was.
+        observations: how they become rows of numbers; known where there is a Gymnasium environment.
     """
 
     spec: EnvSpec
@@ -39,6 +42,7 @@ class EnvHandle:
     obs_shape: tuple[int, ...]
     first_action: int
     name: str | None = None
+    observations: Observations | None = None
 
     @property
     def is_jax(self) -> bool:
@@ -69,7 +73,15 @@ class EnvHandle:
         Raises:
             UsageError: for another shape, or numbers that are not finite.
         """
-        obs = np.asarray(observation, np.float32)
+        if self.observations is not None and self.observations.is_one(observation):
+            observation = self.observations.row(observation)
+        try:
+            obs = np.asarray(observation, np.float32)
+        except (TypeError, ValueError) as error:
+            raise UsageError(
+                f"an observation of {self.spec.name} is needed, got {type(observation).__name__}: give one of its "
+                "observation space, or its numbers as an array"
+            ) from error
         shapes = (self.obs_shape, (self.spec.obs_size,))
         single = obs.shape in shapes
         if not single and (obs.ndim == 0 or obs.shape[1:] not in shapes or len(obs) == 0):
@@ -104,12 +116,17 @@ def resolve_env(given: EnvLike) -> EnvHandle:
     if isinstance(env, EnvSpec):
         return EnvHandle(env, None, (env.obs_size,), 0)
     if isinstance(env, gymnasium.Env | VectorEnv):
-        spec, (actions, observations) = spec_of(env), single_spaces(env)
+        spec, (actions, space) = spec_of(env), single_spaces(env)
+        observed = observations_of(space, spec.name)
+        if observed.left_out:
+            parts = " and ".join(observed.left_out)
+            told = f"{spec.name}: {parts} of its observations is not made of numbers, and is not seen by agents"
+            warnings.warn(told, SentinelWarning, stacklevel=2)
         if isinstance(given, str) and given in ORIGINALS:
             twin = ORIGINALS[given].twin
             known = ("reward_range", "max_steps", "action_names", "obs_shape", "structure")
             spec = dataclasses.replace(spec, **{name: getattr(twin, name) for name in known})
-        return EnvHandle(spec, env, tuple(observations.shape or ()), int(getattr(actions, "start", 0)), name)
+        return EnvHandle(spec, env, observed.shape, int(getattr(actions, "start", 0)), name, observed)
     if not isinstance(getattr(env, "spec", None), EnvSpec):
         raise UsageError(
             f"an environment is needed to know its sizes, got {env!r}: give a name or a Gymnasium environment"
@@ -135,19 +152,12 @@ def spec_of(env: Any) -> EnvSpec:
             f"{name} has the action space {actions}: SENTINEL chooses among Discrete(n) actions. "
             f"Wrap it with gymnasium.wrappers.TransformAction to offer a list of discrete choices"
         )
-    if not isinstance(observations, gymnasium.spaces.Box):
-        raise UsageError(
-            f"{name} has the observation space {observations}: a Box of numbers is needed. "
-            f"Wrap it with gymnasium.wrappers.FlattenObservation"
-        )
-    axes = len(observations.shape)
-    if axes > 2 or (axes == 2 and observations.dtype == np.uint8):
-        raise UsageError(
-            f"{name} shows images {observations.shape} of {observations.dtype}: the networks are for vectors. "
-            f"Extract features first, or wrap it with gymnasium.wrappers.FlattenObservation"
-        )
+    observed = observations_of(observations, name)
     limit = env.spec.max_episode_steps if env.spec is not None else None
-    return EnvSpec(name, int(np.prod(observations.shape)), int(actions.n), None, limit)
+    spec = EnvSpec(name, observed.size, int(actions.n), None, limit)
+    if observed.image is None:
+        return spec
+    return dataclasses.replace(spec, obs_shape=observed.image, structure="image")
 
 
 def single_spaces(env: Any) -> tuple[gymnasium.Space[Any], gymnasium.Space[Any]]:

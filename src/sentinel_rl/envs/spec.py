@@ -23,7 +23,7 @@ class EnvSpec(eqx.Module):
         action_names: what users call the actions; their numbers when None.
         obs_shape: in which the flat observation is to be read; a vector when None.
         structure: ``"rows"`` when the observation is a list of rows of which all but the first can be exchanged: the
-            first is the agent's own.
+            first is the agent's own; ``"image"`` when it is one, of the shape (height, width, channels).
         gamma: the discount by which evaluations of the task judge a policy, whatever an agent learns with.
     """
 
@@ -37,7 +37,7 @@ class EnvSpec(eqx.Module):
     action_names: tuple[str, ...] | None = eqx.field(static=True, default=None)
     gamma: float = eqx.field(static=True, default=0.99)
     obs_shape: tuple[int, ...] | None = eqx.field(static=True, default=None)
-    structure: Literal["rows"] | None = eqx.field(static=True, default=None)
+    structure: Literal["rows", "image"] | None = eqx.field(static=True, default=None)
 
     def __check_init__(self) -> None:
         if self.action_names is not None and len(self.action_names) != self.num_actions:
@@ -46,6 +46,10 @@ class EnvSpec(eqx.Module):
             raise ValueError(f"{self.name} has {self.obs_size} numbers to see, but the obs_shape {self.obs_shape}")
         if self.structure == "rows" and (self.obs_shape is None or len(self.obs_shape) != 2):
             raise ValueError(f"structure='rows' of {self.name} needs obs_shape=(rows, features), got {self.obs_shape}")
+        if self.structure == "image" and (self.obs_shape is None or len(self.obs_shape) != 3):
+            raise ValueError(
+                f"structure='image' of {self.name} needs obs_shape=(height, width, channels), got {self.obs_shape}"
+            )
 
 
 class TimeStep(NamedTuple):

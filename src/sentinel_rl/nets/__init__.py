@@ -1,11 +1,13 @@
 """Networks: encoders of observations, ensembles of them, and how weights are drawn."""
 
+from sentinel_rl.nets.cnn import CNNEncoder
 from sentinel_rl.nets.encoders import Encoder, SetEncoder
 from sentinel_rl.nets.ensemble import EncodedNetworks, EncoderName, known_encoder, make_networks, resolve_encoder
 from sentinel_rl.nets.initial import Init, fan_in_uniform, glorot_uniform, orthogonal
 from sentinel_rl.nets.mlp import Layout, Networks, init_networks
 
 __all__ = [
+    "CNNEncoder",
     "EncodedNetworks",
     "Encoder",
     "EncoderName",

@@ -9,14 +9,17 @@ from jaxtyping import Array, Float
 
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
+from sentinel_rl.nets.cnn import SMALLEST, CNNEncoder
 from sentinel_rl.nets.encoders import Encoder, SetEncoder
 from sentinel_rl.nets.initial import glorot_uniform
 from sentinel_rl.nets.mlp import init_networks
 
-EncoderName = Literal["auto", "separate", "mlp", "set"]
+EncoderName = Literal["auto", "separate", "mlp", "set", "cnn"]
 
 # Sizes of the hidden layers where none are given.
-HIDDEN = {"separate": (32, 32, 128), "mlp": (256, 256), "set": (128, 128, 256)}
+HIDDEN = {"separate": (32, 32, 128), "mlp": (256, 256), "set": (128, 128, 256), "cnn": (256,)}
+
+_OF_STRUCTURE = {"rows": "set", "image": "cnn"}
 
 
 class EncodedNetworks(eqx.Module):
@@ -81,10 +84,22 @@ def resolve_encoder(
     """The encoder that ``"auto"`` stands for, and the sizes of the hidden layers where none are given."""
     chosen = known_encoder(encoder)
     if chosen == "auto":
-        chosen = "set" if spec.structure == "rows" else "mlp"
+        chosen = "mlp" if spec.structure is None else _OF_STRUCTURE[spec.structure]
+        if chosen == "cnn" and min((spec.obs_shape or (0,))[:2]) < SMALLEST:
+            chosen = "mlp"
     if hidden is not None:
         return chosen, tuple(hidden)
     return chosen, HIDDEN[chosen] if isinstance(chosen, str) else ()
+
+
+def _named_encoder(spec: EnvSpec, name: str, sizes: tuple[int, ...]) -> Encoder:
+    if name == "cnn":
+        if len(sizes) != 1:
+            raise UsageError(f"the encoder 'cnn' has one dense layer: give hidden=(256,), got hidden={sizes}")
+        return CNNEncoder.for_spec(spec, sizes[0])
+    if len(sizes) < 2:
+        raise UsageError(f"the encoder 'set' needs at least two hidden sizes, got hidden={sizes}")
+    return SetEncoder(sizes)
 
 
 def make_networks(
@@ -100,11 +115,11 @@ def make_networks(
     Args:
         key: of the weights.
         members: K.
-        spec: of the environment; its structure decides where `encoder` is ``"auto"``: rows get ``"set"``, all else
-            ``"mlp"``.
+        spec: of the environment; its structure decides where `encoder` is ``"auto"``: rows get ``"set"``, images
+            ``"cnn"``, all else ``"mlp"``.
         outputs: n of every action.
         encoder: ``"separate"`` is one network per member and action (the paper), ``"mlp"`` one per member, ``"set"``
-            one for rows that can be exchanged; or an `Encoder`.
+            one for rows that can be exchanged, ``"cnn"`` one for images; or an `Encoder`.
         hidden: sizes of the hidden layers; those of `HIDDEN` when None.
 
     Raises:
@@ -115,9 +130,7 @@ def make_networks(
         if encoder in ("separate", "mlp"):
             layout: Literal["separate", "shared"] = "separate" if encoder == "separate" else "shared"
             return init_networks(key, members, spec.obs_size, spec.num_actions, outputs, sizes, layout)
-        if len(sizes) < 2:
-            raise UsageError(f"the encoder 'set' needs at least two hidden sizes, got hidden={sizes}")
-        encoder = SetEncoder(sizes)
+        encoder = _named_encoder(spec, encoder, sizes)
     encoder_key, head_key = jax.random.split(key)
     try:
         parameters = jax.vmap(lambda each: encoder.init(spec, each))(jax.random.split(encoder_key, members))

@@ -10,6 +10,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from jaxtyping import Array, Bool, Float, Int
 
 from sentinel_rl.envs.handle import EnvHandle, spec_of
+from sentinel_rl.envs.observations import observations_of
 from sentinel_rl.envs.spec import Env, EnvSpec, TimeStep
 from sentinel_rl.errors import NumericalError
 from sentinel_rl.training.fused import step_keys
@@ -52,7 +53,7 @@ class HostEnv(Protocol):
 
 
 class GymnasiumWorld:
-    """A Gymnasium environment with a box of numbers to see and a discrete choice to make.
+    """A Gymnasium environment with numbers to see and a discrete choice to make.
 
     Episode number ``e`` of a run is reset with a seed made of the run's seed and ``e``: environments that are
     determined by their seed can be resumed at the end of any episode without saving their insides.
@@ -63,6 +64,7 @@ class GymnasiumWorld:
     def __init__(self, env: gymnasium.Env[Any, Any], seed: int, episode: int = 0):
         self.env, self.seed, self.episode = env, seed, episode
         self.spec = spec_of(env)
+        self._observations = observations_of(env.observation_space, self.spec.name)
         self._first_action = int(getattr(env.action_space, "start", 0))
         self._steps = 0
 
@@ -71,13 +73,13 @@ class GymnasiumWorld:
         words = np.random.SeedSequence([self.seed, self.episode]).generate_state(1)
         obs, _ = self.env.reset(seed=int(words[0]) & 0x7FFFFFFF)
         self._steps = 0
-        return self._checked(obs, "observation at reset")
+        return self._checked(self._observations.row(obs), "observation at reset")
 
     def step(self, actions: Int[np.ndarray, " 1"], t: int, key: jax.Array | None = None) -> HostStep:
         """Take an action, and begin the next episode where this one ended."""
         obs, reward, terminated, truncated, _ = self.env.step(int(actions[0]) + self._first_action)
         self._steps += 1
-        successor = following = self._checked(obs, "observation", t)
+        successor = following = self._checked(self._observations.row(obs), "observation", t)
         value = self._checked(reward, "reward", t)[0]
         if terminated or truncated:
             self.episode += 1
@@ -96,6 +98,7 @@ class VectorWorld:
     def __init__(self, env: VectorEnv[Any, Any, Any], seed: int):
         self.env, self.seed, self.num_envs = env, seed, env.num_envs
         self.spec = spec_of(env)
+        self._observations = observations_of(env.single_observation_space, self.spec.name)
         self._first_action = int(getattr(env.single_action_space, "start", 0))
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._ended = np.zeros(self.num_envs, bool)
@@ -104,21 +107,22 @@ class VectorWorld:
         """Begin an episode in every environment."""
         self._ended[:] = False
         obs, _ = self.env.reset(seed=int(np.random.SeedSequence(self.seed).generate_state(1)[0]) & 0x7FFFFFFF)
-        return self._checked(obs, "observation at reset")
+        return self._checked(self._observations.rows(obs, self.num_envs), "observation at reset")
 
     def step(self, actions: Int[np.ndarray, " n"], t: int, key: jax.Array | None = None) -> HostStep:
         """Take an action in every environment, and begin the next episode where one ended."""
         obs, reward, terminated, truncated, info = self.env.step(actions + self._first_action)
-        following = self._checked(obs, "observation", t)
+        following = self._checked(self._observations.rows(obs, self.num_envs), "observation", t)
         value = self._checked(reward, "reward", t)[:, 0]
         ended = np.asarray(terminated | truncated, bool)
         successor, valid = following, np.ones(self.num_envs, bool)
         if self._mode == AutoresetMode.SAME_STEP and ended.any():
             successor = following.copy()
-            successor[ended] = self._checked(np.stack(list(info["final_obs"][ended])), "final observation", t)
+            final = np.stack([self._observations.row(obs) for obs in info["final_obs"][ended]])
+            successor[ended] = self._checked(final, "final observation", t)
         elif self._mode == AutoresetMode.DISABLED and ended.any():
             fresh, _ = self.env.reset(options={"reset_mask": ended})
-            following = self._checked(fresh, "observation at reset", t)
+            following = self._checked(self._observations.rows(fresh, self.num_envs), "observation at reset", t)
         elif self._mode == AutoresetMode.NEXT_STEP:
             valid, self._ended = ~self._ended, ended
         # Environments may hand out the same arrays at every step.
