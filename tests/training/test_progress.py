@@ -2,11 +2,13 @@
 
 import io
 import re
+import time
 
 import numpy as np
 import pytest
 from rich.console import Console
 
+from sentinel_rl.training import progress
 from sentinel_rl.training.compiled import Progress
 from sentinel_rl.training.history import History
 from sentinel_rl.training.progress import Pace, progress_bar
@@ -92,9 +94,9 @@ def test_many_runs_side_by_side_count_together():
 def pace_after(total, *reports):
     clock = Clock()
     pace = Pace(total, clock)
-    for seconds, progress in reports:
+    for seconds, report in reports:
         clock.now = 100.0 + seconds
-        pace.report(progress)
+        pace.report(report)
     return pace
 
 
@@ -152,6 +154,21 @@ def test_nothing_is_shown_when_nobody_wants_to_see_it(capfd):
     with progress_bar(100, shown=False) as show:
         show(after(100, 100))
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_terminal_is_told_of_compiling_that_takes_long(monkeypatch):
+    monkeypatch.setattr(progress, "_PATIENCE", 0.01)
+    for shown, terminal, expected in ((None, True, 1), (None, False, 0), (False, True, 0)):
+        on, stream = console(terminal=terminal)
+        with progress_bar(100, shown=shown, console=on) as show:
+            time.sleep(0.2)
+            show(after(50))
+        assert frames(stream) == ["sentinel-rl: compiling (once; cached for the next time)"] * expected
+    monkeypatch.setattr(progress, "_PATIENCE", 60.0)
+    on, stream = console()
+    with progress_bar(100, shown=None, console=on) as show:
+        show(after(50))
+    assert frames(stream) == []
 
 
 def test_standard_error_is_where_it_goes(capfd):

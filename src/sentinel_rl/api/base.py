@@ -127,7 +127,11 @@ class Learner:
 
         try:
             self.result = run_job(
-                job, progress=progress_bar, loggers=[self.logger], on_step=on_step if callbacks else None, watch=watch
+                job,
+                progress=progress_bar or None,
+                loggers=[self.logger],
+                on_step=on_step if callbacks else None,
+                watch=watch,
             )
         finally:
             if running:
@@ -150,7 +154,7 @@ class Learner:
         running: list[Any] = []
         job = self._job(total_timesteps, seeds)
         try:
-            result = run_job(job, progress=progress_bar, loggers=loggers, watch=running.append)
+            result = run_job(job, progress=progress_bar or None, loggers=loggers, watch=running.append)
         finally:
             if running:
                 self._write_monitors(running[0].history, seeds)

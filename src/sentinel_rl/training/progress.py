@@ -1,5 +1,6 @@
 """How training goes, on standard error: a bar in a terminal, a line now and then where it is redirected."""
 
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
@@ -15,6 +16,8 @@ from rich.table import Column
 from sentinel_rl.training.compiled import Progress
 
 _COMPILING = "compiling (once; cached for the next time)"
+# Seconds without a report after which that is said where nothing else is shown.
+_PATIENCE = 3.0
 # Widths of the bar, in a terminal of less than 100 columns and in a wider one.
 _NARROW, _WIDE = 10, 20
 # Lines where there is no terminal: at every tenth of the steps, but not more often than in so many seconds.
@@ -30,7 +33,7 @@ Show = Callable[[Progress], None]
 def progress_bar(
     steps: int,
     runs: int = 1,
-    shown: bool = True,
+    shown: bool | None = True,
     console: Console | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Iterator[Show]:
@@ -39,14 +42,21 @@ def progress_bar(
     Args:
         steps: of every run.
         runs: how many, side by side or one after the other.
-        shown: whether anything is shown.
+        shown: whether anything is shown; None is one line in a terminal when compiling takes longer than some seconds.
         console: to print on, in place of standard error.
         clock: gives the time in seconds.
     """
-    if not shown:
-        yield lambda progress: None
-        return
     console = Console(stderr=True, highlight=False) if console is None else console
+    if not shown:
+        patient = threading.Timer(_PATIENCE, lambda: console.print(f"sentinel-rl: {_COMPILING}", markup=False))
+        patient.daemon = True
+        if shown is None and (console.is_terminal or console.is_jupyter):
+            patient.start()
+        try:
+            yield lambda progress: patient.cancel()
+        finally:
+            patient.cancel()
+        return
     pace = Pace(steps * runs, clock)
     if console.is_jupyter or (console.is_terminal and not console.is_dumb_terminal):
         size = _NARROW if console.width < 100 else _WIDE

@@ -69,7 +69,7 @@ def train(
     points: int = 200,
     reports: bool = True,
     strict: bool = False,
-    progress: bool = False,
+    progress: bool | None = None,
     **options: Any,
 ) -> Result:
     """Train an agent on an environment, one run per seed.
@@ -97,7 +97,7 @@ def train(
         points: of the learning curves.
         reports: ask the agents for their reports after every chunk, for curves and sinks.
         strict: a warning of an agent, such as returns outside its support, is an error.
-        progress: show a progress bar.
+        progress: show a progress bar, or nothing; when None a terminal is told if compiling takes long.
         options: of the plan (``learn_every``, ``warmup``, ``epsilon_start``, ``epsilon_end``, ``epsilon_fraction``),
             and of the agent where it is given by name.
 
@@ -191,7 +191,7 @@ def run_job(
     save_every: int = 20_000,
     callbacks: Callback | Sequence[Callback] = (),
     sinks: Sequence[Sink] = (),
-    progress: bool = False,
+    progress: bool | None = None,
     loggers: Sequence[Logger] | None = None,
     on_step: OnStep | None = None,
     stopper: Stopper | None = None,
