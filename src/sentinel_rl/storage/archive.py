@@ -15,6 +15,9 @@ from sentinel_rl.storage.atomic import make_folder, replacing, require_space
 from sentinel_rl.storage.checkpoint import MANIFEST
 from sentinel_rl.storage.manifest import Manifest, from_text, make_manifest, require_fit, to_text
 
+# Bytes of the largest manifest that is read; that of the largest study has a hundredth of it.
+LARGEST_MANIFEST = 2**24
+
 
 def save_archive(
     path: Path | str, tree: Any, about: Mapping[str, Any] | None = None, *, compress: bool = False
@@ -77,6 +80,9 @@ def _manifest(file: BinaryIO, where: str) -> Manifest:
     refuse_foreign(file, where)
     try:
         with zipfile.ZipFile(file) as archive:
+            size = archive.getinfo(MANIFEST).file_size
+            if size > LARGEST_MANIFEST:  # measured before it is read
+                raise ValueError(f"{size} bytes, at most {LARGEST_MANIFEST} are read")
             text = archive.read(MANIFEST)
     except Exception as error:  # whatever a damaged file provokes in its reader
         raise CorruptError(f"{where}: {MANIFEST} in it is damaged ({error}): restore it from a copy") from error

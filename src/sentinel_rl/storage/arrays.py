@@ -14,15 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 from sentinel_rl.errors import CorruptError, StorageError, UsageError
-from sentinel_rl.storage.manifest import Leaf
+from sentinel_rl.storage.manifest import DTYPES, Leaf
 
-# Types whose bytes mean the same everywhere; nothing here can hold a Python object.
-DTYPES = frozenset(
-    [
-        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
-        *("float16", "float32", "float64", "complex64", "complex128"),
-    ]
-)
 LONGEST_HEADER = 2**16
 
 

@@ -15,10 +15,18 @@ import jax.numpy as jnp
 
 from sentinel_rl._version import __version__
 from sentinel_rl.errors import CorruptError, IncompatibleError
+from sentinel_rl.storage import validation
 from sentinel_rl.storage.configuration import ABSENT, Difference, canonical, differences, plain, table
 
 FORMAT = "sentinel-rl"
 SCHEMA = 1
+# Types whose bytes mean the same everywhere; nothing here can hold a Python object.
+DTYPES = frozenset(
+    [
+        *("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64"),
+        *("float16", "float32", "float64", "complex64", "complex128"),
+    ]
+)
 PACKAGES = ("jax", "jaxlib", "equinox", "optax", "numpy")
 
 
@@ -74,6 +82,8 @@ class Manifest:
     def __post_init__(self) -> None:
         if not all(isinstance(entry, dict) for entry in (self.about, self.versions)):
             raise TypeError("about and versions are dictionaries")
+        if self.step is not None:
+            validation.whole("step", self.step)
 
 
 def make_manifest(leaves: Sequence[Leaf], about: Mapping[str, Any] | None, step: int | None = None) -> Manifest:
@@ -125,7 +135,7 @@ def from_text(text: str | bytes, where: str) -> Manifest:
         )
     try:
         return Manifest(**content | {"leaves": tuple(_leaf(**leaf) for leaf in content["leaves"])})
-    except (KeyError, TypeError) as error:
+    except (KeyError, TypeError, ValueError) as error:
         raise CorruptError(f"{where} does not have the entries of schema {SCHEMA}: restore it from a copy") from error
 
 
@@ -150,8 +160,11 @@ def other_makers(manifest: Manifest) -> list[Difference]:
     return differences(saved | {"device": manifest.device}, here | {"device": current_device()})
 
 
-def _leaf(shape: list[int], **entries: Any) -> Leaf:
-    return Leaf(shape=tuple(shape), **entries)
+def _leaf(shape: list[int], path: str, dtype: str, **entries: Any) -> Leaf:
+    validation.sizes(f"the shape of {path}", shape)
+    validation.text("the place of an array", path)
+    validation.require(dtype in DTYPES, f"the type of {path}", dtype, f"one of {', '.join(sorted(DTYPES))}")
+    return Leaf(path, tuple(shape), dtype, **entries)
 
 
 def _leaf_differences(saved: Sequence[Leaf], asked: Sequence[Leaf]) -> list[Difference]:

@@ -12,10 +12,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sentinel_rl.errors import CorruptError, SentinelWarning, UsageError
+from sentinel_rl.errors import CorruptError, IncompatibleError, SentinelWarning, UsageError
 from sentinel_rl.storage.archive import load_archive, read_archive_manifest, save_archive
 from sentinel_rl.storage.atomic import ENDING, make_folder, storage_errors, write_file
 from sentinel_rl.storage.manifest import Manifest
+from sentinel_rl.storage.validation import from_file, names, number, require
 from sentinel_rl.study.cell import Cell
 from sentinel_rl.study.record import Record
 
@@ -187,10 +188,29 @@ class Store:
 def _load(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[str, Any]]:
     manifest = read_archive_manifest(path)
     cell = _described(manifest, path)
-    # As large as the arrays for the one who looks, and a single number in memory.
-    shapes = [np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape) for leaf in manifest.leaves]
-    arrays, _ = load_archive(path, dict(zip(manifest.about["arrays"], shapes, strict=True)))
-    return cell, arrays, manifest.about["record"]
+    with from_file(str(path), "record"):
+        names("arrays", manifest.about["arrays"])
+        # As large as the arrays for the one who looks, and a single number in memory.
+        shapes = [np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape) for leaf in manifest.leaves]
+        form = dict(zip(manifest.about["arrays"], shapes, strict=True))
+        record = manifest.about["record"]
+        require(isinstance(record, dict), "record", record, "a dictionary")
+        _check_notes(record)
+    try:
+        return cell, load_archive(path, form)[0], record
+    except IncompatibleError as error:
+        raise CorruptError(f"{path} names other arrays than it holds: {error}") from error
+
+
+def _check_notes(record: Mapping[str, Any]) -> None:
+    """Raise `ValueError` for notes that are not those of a record."""
+    failures, seconds = record.get("failures", {}), record.get("seconds", {})
+    require(isinstance(failures, dict), "failures", failures, "a dictionary of texts by seed")
+    for seed, why in failures.items():
+        require(str(seed).isdecimal() and isinstance(why, str), "failures", f"{seed}: {why}", "texts by seed")
+    require(isinstance(seconds, dict), "seconds", seconds, "a dictionary of numbers")
+    for phase, value in seconds.items():
+        number(f"seconds.{phase}", value, 0.0)
 
 
 def _described(manifest: Manifest, path: Path) -> dict[str, Any]:

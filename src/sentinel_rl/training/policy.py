@@ -1,21 +1,38 @@
 """Saved policies: one small file with the networks and what is needed to act with them."""
 
 import dataclasses
+import math
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.registry import agent_kind, agent_names, make_agent, named_options, options_of_kind
 from sentinel_rl.envs.handle import EnvHandle
 from sentinel_rl.envs.spec import EnvSpec
-from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
+from sentinel_rl.errors import CorruptError, IncompatibleError, SentinelWarning, UsageError
 from sentinel_rl.risk import BeliefMeasure, RiskMeasure, parse_risk
 from sentinel_rl.storage.archive import load_archive, read_archive_manifest, save_archive
 from sentinel_rl.storage.configuration import plain, restored
+from sentinel_rl.storage.manifest import Leaf
+from sentinel_rl.storage.validation import (
+    LARGEST_AXIS,
+    LARGEST_WHOLE,
+    LONGEST_NAME,
+    entries,
+    from_file,
+    names,
+    number,
+    require,
+    sizes,
+    text,
+    whole,
+)
 from sentinel_rl.training import legacy
 from sentinel_rl.training.schedule import PLAN_OPTIONS
 
@@ -139,15 +156,22 @@ def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
         UsageError: when a measure is needed and not given.
     """
     path = policy_path(path)
-    about = read_archive_manifest(path).about
+    manifest = read_archive_manifest(path)
+    about = manifest.about
     if "spec" not in about:
         raise IncompatibleError(f"{path} holds no policy: give a file that an agent's save() wrote")
-    kind, options = str(about.get("agent", "sentinel")), restored(about["options"])
+    kind = str(about.get("agent", "sentinel"))
     if kind not in agent_names():
         raise IncompatibleError(
-            f"{path} holds an agent of the unknown kind {kind!r}: register it with register_agent before loading, "
-            "or use the version that wrote it"
+            f"{path} holds an agent of the unknown kind {kind[:LONGEST_NAME]!r}: register it with register_agent before"
+            " loading, or use the version that wrote it"
         )
+    with from_file(str(path), "policy"):
+        spec = _checked_spec(about, manifest.leaves)
+        # Only what makes the agent and its plan: a file does not choose where anything is written.
+        known = {*options_of_kind(kind), *PLAN_OPTIONS, *legacy.AGENTS.get(kind, {})}
+        entries("options", about["options"], known)
+        options = restored(about["options"])
     if "version" not in about:
         options = legacy.full_options(kind, options)
     lacking = [name for name in about.get("needs", ()) if name not in measures]
@@ -155,16 +179,57 @@ def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
         given = ", ".join(f"{name}=..." for name in lacking)
         raise UsageError(f"{path} was saved without the risk measure of {' and '.join(lacking)}: load it with {given}")
     options |= measures
-    spec = EnvSpec(**restored(about["spec"]))
     own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
     with warnings.catch_warnings():  # what was worth a warning was warned about before it was trained
         warnings.simplefilter("ignore", SentinelWarning)
-        agent = make_agent(kind, spec, **own)
+        try:
+            agent = make_agent(kind, spec, **own)
+        except UsageError as error:
+            if measures:
+                raise
+            raise CorruptError(f"{path} is no policy of sentinel-rl, or was edited: {error}") from error
     policy, _ = load_archive(path, policy_form(agent, spec))
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(policy) if jnp.issubdtype(leaf.dtype, jnp.floating)):
+        raise CorruptError(f"{path} has weights that are not finite, and can choose nothing: restore it from a copy")
     handle = EnvHandle(spec, None, tuple(about["obs_shape"]), int(about["first_action"]))
     return SavedPolicy(
         agent, agent.with_policy(policy), handle, kind, options, int(about["seed"]), int(about["num_timesteps"])
     )
+
+
+def _checked_spec(about: Mapping[str, Any], leaves: Sequence[Leaf]) -> EnvSpec:
+    """The sizes of the environment that a file names, checked with the other numbers beside them.
+
+    Raises:
+        ValueError: or another error that `from_file` takes in.
+    """
+    given = about["spec"]
+    entries("spec", given, {field.name for field in dataclasses.fields(EnvSpec)})
+    text("spec.name", given["name"])
+    largest = max(sum(leaf.count for leaf in leaves), 1)
+    whole("spec.obs_size", given["obs_size"], 1, LARGEST_AXIS)
+    # Every number that is observed and every action has weights of its own; an agent that learns nothing has none.
+    require(given["obs_size"] <= largest or largest <= 1, "spec.obs_size", given["obs_size"], f"at most {largest}")
+    whole("spec.num_actions", given["num_actions"], 1, LARGEST_AXIS)
+    require(given["num_actions"] <= largest or largest <= 1, "spec.num_actions", given["num_actions"], "smaller")
+    number("spec.gamma", given.get("gamma", 0.99), 0.0, 1.0)
+    for name in ("obs_low", "obs_high"):
+        require(given.get(name) is None or len(given[name]) == given["obs_size"], f"spec.{name}", "others", "one each")
+    if given.get("action_names") is not None:
+        names("spec.action_names", given["action_names"])
+    if given.get("max_steps") is not None:
+        whole("spec.max_steps", given["max_steps"], 1)
+    if (rewards := given.get("reward_range")) is not None:
+        low, high = rewards
+        number("spec.reward_range", low)
+        number("spec.reward_range", high, low)
+    sizes("obs_shape", about["obs_shape"], 1)
+    require(math.prod(about["obs_shape"]) == given["obs_size"], "obs_shape", about["obs_shape"], "that of obs_size")
+    whole("first_action", about["first_action"], -LARGEST_WHOLE)
+    whole("seed", about["seed"])
+    whole("num_timesteps", about["num_timesteps"])
+    names("needs", about.get("needs", ()))
+    return EnvSpec(**restored(given))
 
 
 def policy_form(agent: Agent, spec: EnvSpec) -> Any:
