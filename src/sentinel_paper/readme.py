@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_paper.output import ABOUT, table
-from sentinel_paper.report import collect
+from sentinel_paper.report import collect, harmless
 from sentinel_paper.report_rows import size
 from sentinel_paper.settings import HEADLINE_PRESET
 from sentinel_paper.statements import headline, judge, preference
@@ -34,12 +34,13 @@ def fill(readme: Path, folder: Path) -> Path:
     _, end, tail = rest.partition(END)
     if not begin or not end:
         raise UsageError(f"{readme} has no place for results: write {BEGIN} and {END}, each on a line of its own")
-    return write_file(readme, f"{head}{BEGIN}\n{block(folder, readme.parent)}{END}{tail}")
+    # Through a link to the file that it names: writing replaces a file.
+    return write_file(readme.resolve(), f"{head}{BEGIN}\n{block(folder, readme.parent)}{END}{tail}")
 
 
 def block(folder: Path, base: Path) -> str:
     """The text between the markers; links are relative to `base`."""
-    pages = collect(folder)
+    pages = harmless(collect(folder))
     page = shown(pages)
     where = Path(os.path.relpath(folder, base)).as_posix()
     stem = f"{where}/{page['folder']}/{page['name']}"

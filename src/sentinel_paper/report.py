@@ -4,17 +4,20 @@ Only the small files of the experiments are read, JSON and SVG: neither records 
 """
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from sentinel_paper import output, registry, report_rows
+from sentinel_paper.claims import Verdict
 from sentinel_paper.output import table
 from sentinel_paper.report_html import html_page
 from sentinel_paper.settings import HEADLINE_PRESET
 from sentinel_paper.statements import NO_PRESETS, NOT_RUN, Judged, headline, judge
 from sentinel_rl.errors import CorruptError, UsageError
 from sentinel_rl.storage.atomic import write_file
+from sentinel_rl.storage.validation import require
 
 TITLE = "SENTINEL, reproduced"
 METHOD = (
@@ -38,6 +41,14 @@ _NEEDED = (
     *("name", "title", "where", "command", "options", "quick", "version", "setup", "results", "findings"),
     *("words", "sections"),
 )
+
+
+# Texts of a page are a few paragraphs long.
+_LONGEST = 100_000
+# A file beside the page, or none.
+_FILE = re.compile(r"[\w-]*")
+# What begins a tag or a comment: not the sign between two numbers.
+_TAG = re.compile(r"<(?=[A-Za-z/!?])")
 
 
 def write_report(folder: Path) -> list[Path]:
@@ -87,7 +98,8 @@ def opening(pages: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> str
 
 def markdown(pages: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> str:
     """The report as Markdown: the claims, then every page with its headings one level down."""
-    claims = table(report_rows.claim_rows(judged), "left")
+    pages = harmless(list(map(dict, pages)))
+    claims = table(harmless(report_rows.claim_rows(judged)), "left")
     parts = [f"# {TITLE}", opening(pages, judged), "## Every claim", claims, METHOD]
     for heading, rows in report_rows.side_by_side(pages):
         parts += [f"## {heading}: side by side", table(rows)]
@@ -100,15 +112,63 @@ def markdown(pages: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> st
 
 
 def _page(path: Path) -> dict[str, Any]:
+    """The page of a file, every entry of which is checked."""
     try:
         page = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise CorruptError(f"{path} cannot be read ({error}): run its experiment again") from error
+    try:
         missing = [name for name in _NEEDED if name not in page]
         missing += ["names of its claims"] * any("name" not in finding for finding in page.get("findings", []))
-    except (AttributeError, TypeError, ValueError) as error:
-        raise CorruptError(f"{path} cannot be read ({error}): run its experiment again") from error
+        if not missing:
+            _check(page, path.stem)
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
+        raise CorruptError(f"{path} is no page of an experiment ({error}): run its experiment again") from error
     if missing:
         raise CorruptError(f"{path} has no {', '.join(missing)}: run its experiment again")
     return dict(page)
+
+
+def _check(page: Mapping[str, Any], name: str) -> None:
+    """Raise `ValueError` for an entry that a page does not have."""
+    require(page["name"] == name, "name", page["name"], f"that of its file, {name}")
+    for entry in ("title", "where", "command", "version", "setup", "words"):
+        _require_text(entry, page[entry])
+    require(isinstance(page["quick"], bool), "quick", page["quick"], "true or false")
+    require(isinstance(page["options"], dict), "options", page["options"], "a dictionary")
+    for option, value in page["options"].items():
+        require(isinstance(value, str | int), f"options.{option}", value, "a text or a whole number")
+    _check_rows("results", page["results"], at_least=1)
+    for finding in page["findings"]:
+        for entry in ("name", "claim", "where", "setting", "verdict", "effect", "reason"):
+            _require_text(f"findings.{entry}", finding[entry])
+        require(finding["verdict"] in set(map(str, Verdict)), "verdict", finding["verdict"], "a known one")
+    for section in page["sections"]:
+        for entry in ("title", "words", "figure"):
+            _require_text(f"sections.{entry}", section[entry])
+        require(_FILE.fullmatch(section["figure"]) is not None, "figure", section["figure"], "a name without a folder")
+        _check_rows("sections.rows", section["rows"], at_least=0)
+
+
+def _check_rows(name: str, rows: Any, at_least: int) -> None:
+    require(isinstance(rows, list) and len(rows) >= at_least, name, rows, f"a list of at least {at_least} rows")
+    for row in rows:
+        require(isinstance(row, dict) and len(row) > 0, name, row, "a list of rows with columns")
+        for column, value in row.items():
+            _require_text(f"{name}.{column}", value)
+
+
+def _require_text(name: str, value: Any) -> None:
+    require(isinstance(value, str) and len(value) <= _LONGEST, name, value, f"a text of at most {_LONGEST} characters")
+
+
+def harmless(value: Any) -> Any:
+    """A value whose texts begin no tag and no comment, which Markdown would pass on."""
+    if isinstance(value, str):
+        return _TAG.sub("&lt;", value)
+    if isinstance(value, dict):
+        return {harmless(name): harmless(entry) for name, entry in value.items()}
+    return [harmless(entry) for entry in value] if isinstance(value, list) else value
 
 
 def _svg(folder: Path, page: Mapping[str, Any], name: str) -> str:

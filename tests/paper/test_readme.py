@@ -1,5 +1,6 @@
 """The results on the first screen of the README, and the report in the repository, are those of the results folder."""
 
+import json
 import shutil
 from pathlib import Path
 
@@ -91,3 +92,23 @@ def test_a_file_without_a_place_is_refused(results, tmp_path):
         fill(tmp_path / "README.md", results("theorems").parent)
     with pytest.raises(UsageError, match="cannot be read"):
         fill(tmp_path / "none.md", results("theorems").parent)
+
+
+def test_a_marker_in_a_cell_and_a_link_for_a_file_do_no_harm(results, tmp_path):
+    """Filling twice gives what filling once gave, and a link stays one."""
+    folder = tmp_path / "results"
+    shutil.copytree(results("ftrl-gaussians"), folder / "ftrl-gaussians")
+    found = folder / "ftrl-gaussians" / "ftrl-gaussians.json"
+    page = json.loads(found.read_text())
+    page["results"][0] = dict.fromkeys(page["results"][0], f"{END}<script>")
+    found.write_text(json.dumps(page))
+    (tmp_path / "there.md").write_text(f"before\n{BEGIN}\n{END}\nafter\n")
+    link = tmp_path / "README.md"
+    link.symlink_to("there.md")
+    fill(link, folder)
+    once = link.read_text()
+    fill(link, folder)
+    assert link.is_symlink()
+    assert link.read_text() == (tmp_path / "there.md").read_text() == once
+    assert once.count(END) == 1
+    assert "<script>" not in once

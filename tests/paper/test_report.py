@@ -1,5 +1,6 @@
 """The report over all experiments: complete, self-contained, and the same in both forms."""
 
+import base64
 import json
 import re
 import shutil
@@ -64,16 +65,17 @@ def test_the_page_is_well_formed_and_needs_nothing_else(page):
     reader.feed(page)
     assert reader.open == []
     assert len(set(reader.ids)) == len(reader.ids)
-    assert reader.loaded == []
+    assert all(source.startswith("data:image/svg+xml;base64,") for source in reader.loaded)
     inner = {target[1:] for target in reader.targets if target.startswith("#")}
     assert inner <= set(reader.ids)
     assert {target for target in reader.targets if not target.startswith("#")} <= {"data:,"}
-    assert set(re.findall(r"url\(#([^)]+)\)", page)) <= set(reader.ids)
-    assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|<metadata>.*?</metadata>', "", page, flags=re.DOTALL)
+    assert "http" not in re.sub(r'http-equiv|src="[^"]*"', "", page)
 
 
-def test_every_figure_is_inline(page, folder):
-    assert page.count("<svg") == len(list(folder.glob("*/*.svg"))) > len(registry.EXPERIMENTS)
+def test_every_figure_is_an_image_in_the_page(page, folder):
+    shown = {base64.b64decode(data).decode() for data in re.findall(r'src="data:image/svg\+xml;base64,([^"]*)"', page)}
+    assert shown == {path.read_text() for path in folder.glob("*/*.svg")}
+    assert page.count("<img ") == len(list(folder.glob("*/*.svg"))) > len(registry.EXPERIMENTS)
 
 
 def test_every_claim_has_its_verdict_in_both_forms(page, folder):
@@ -169,10 +171,47 @@ def test_results_that_cannot_be_read(folder, tmp_path):
     earlier = json.loads(found.read_text())
     for text, message in (
         ("{", "cannot be read"),
-        ("[1]", "cannot be read"),
+        ("[1]", "is no page of an experiment"),
         (json.dumps({name: value for name, value in earlier.items() if name != "options"}), "has no options"),
         (json.dumps(earlier | {"findings": [{"claim": "It is so."}]}), "has no names of its claims"),
     ):
         found.write_text(text)
         with pytest.raises(CorruptError, match=f"{message}.*: run its experiment again"):
             write_report(tmp_path)
+
+
+FORGED = {
+    "name": "another",
+    "title": 3,
+    "where": None,
+    "command": ["x"],
+    "version": "x" * 100_001,
+    "quick": "yes",
+    "options": [],
+    "results": [],
+    "findings": 3,
+    "words": {},
+    "sections": [{"title": "A", "words": "", "figure": "../../secret", "rows": []}],
+}
+
+
+@pytest.mark.parametrize("entry", FORGED)
+def test_a_forged_page_is_refused(entry, folder, tmp_path):
+    shutil.copytree(folder / "ftrl-gaussians", tmp_path / "a")
+    found = tmp_path / "a" / "ftrl-gaussians.json"
+    found.write_text(json.dumps(json.loads(found.read_text()) | {entry: FORGED[entry]}))
+    with pytest.raises(CorruptError, match=r"ftrl-gaussians\.json is no page of an experiment"):
+        write_report(tmp_path)
+
+
+def test_markup_in_results_is_text(folder, tmp_path):
+    """In the Markdown as in the page; what begins no tag stays as it is."""
+    shutil.copytree(folder / "ftrl-gaussians", tmp_path / "a")
+    found = tmp_path / "a" / "ftrl-gaussians.json"
+    page = json.loads(found.read_text())
+    page["results"][0] = dict.fromkeys(page["results"][0], "<script>ran = 1</script> p < .05")
+    found.write_text(json.dumps(page))
+    html, text = (path.read_text() for path in write_report(tmp_path))
+    assert html.count("<script>") == 1
+    assert "<script>" not in text
+    assert "&lt;script>ran = 1&lt;/script> p < .05" in text

@@ -76,6 +76,53 @@ def test_nothing_hangs_over_the_edge(seen):
     assert found["overhang"] == {"1280": 0, "390": 0}
 
 
+MARK = "window.ran = 1"
+PAYLOADS = [
+    f"<script>{MARK}</script>",
+    f"</script><script>{MARK}</script>",
+    f"<img src=x onerror='{MARK}'>",
+    f"<svg onload='{MARK}'></svg>",
+    f"</td></table><script>{MARK}</script>",
+    f"<!-- results:end --><script>{MARK}</script>",
+    f'[holds](#x" onmouseover={MARK})',
+    f"`</code><script>{MARK}</script>`",
+    f"<a href='javascript:{MARK}' autofocus onfocus='{MARK}'>x</a>",
+    f"&lt;script&gt;{MARK}&lt;/script&gt;",
+    f"</style><style onload='{MARK}'>",
+    f"<iframe srcdoc='<script>parent.{MARK}</script>'></iframe>",
+]
+DRAWINGS = [
+    f"<script>{MARK}</script></svg>",
+    f"</svg><script>{MARK}</script>",
+    f"<image href='x' onerror='{MARK}'/></svg>",
+    f"<foreignObject><img src='x' onerror='{MARK}'/></foreignObject></svg>",
+]
+
+
+@clients
+def test_nothing_in_results_runs(results, look, tmp_path):
+    """Twelve texts in every cell and words of a page, and four drawings: none of them sets a variable."""
+    experiment = "ftrl-gaussians"
+    for number in range(max(len(PAYLOADS), len(DRAWINGS))):
+        folder = tmp_path / str(number)
+        shutil.copytree(results(experiment), folder)
+        payload = PAYLOADS[number % len(PAYLOADS)]
+        found = folder / f"{experiment}.json"
+        page = json.loads(found.read_text())
+        for entry in ("title", "where", "command", "version", "setup", "words"):
+            page[entry] = payload
+        page["results"] = [{payload: payload} for _ in page["results"]]
+        for finding in page["findings"]:
+            finding |= dict.fromkeys(("claim", "where", "setting", "effect", "reason"), payload)
+        found.write_text(json.dumps(page))
+        drawing = folder / f"{experiment}.svg"
+        drawing.write_text(drawing.read_text().replace("</svg>", DRAWINGS[number % len(DRAWINGS)]))
+    page, _ = write_report(tmp_path)
+    seen = look(page)
+    assert seen["ran"] is None
+    assert not any("Refused" in problem or "ran" in problem for problem in seen["problems"])
+
+
 @clients
 def test_whatever_the_console_says_is_a_problem(look, tmp_path):
     """The browser is asked of a page that complains, fails and lacks a picture."""

@@ -29,7 +29,7 @@ try {
   await page.click(`table th:nth-child(${place + 1})`);
   const after = await column();
   const widths = await page.evaluate(() =>
-    [...document.querySelectorAll("figure svg")].map((svg) => svg.getBoundingClientRect().width),
+    [...document.querySelectorAll("figure img")].map((image) => image.naturalWidth && image.getBoundingClientRect().width),
   );
   const { links, headings } = await page.evaluate(() => {
     const found = [...document.querySelectorAll("table")[0].querySelectorAll("td a")];
@@ -50,7 +50,8 @@ try {
       await page.screenshot({ path: `${process.argv[3]}-${width}.png` });
     }
   }
-  console.log(JSON.stringify({ problems, before, after, widths, links, headings, reached, overhang }));
+  const ran = await page.evaluate(() => window.ran ?? null);
+  console.log(JSON.stringify({ ran, problems, before, after, widths, links, headings, reached, overhang }));
 } finally {
   await browser.close();
 }
