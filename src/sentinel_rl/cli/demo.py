@@ -175,8 +175,8 @@ def _draw_choices(axes: Axes, choices: list[Choice]) -> None:
 
 ABOUT = """\
 Four networks, each trained on its own share of what was seen, tell the law of the return of every action. \
-aleatory_penalty is what chance costs, epistemic_penalty what the networks' disagreement costs; \
-mean - aleatory_penalty - epistemic_penalty = composite, and the action of the highest composite is taken (>).
+chance is what randomness in the outcome costs, ignorance what the networks' disagreement costs; \
+mean - chance - ignorance = value, and the action of the highest value is taken (>).
 """
 FULL: dict[str, Any] = {"k": 4, "aleatory": "cvar:0.25", "epistemic": "cvar:0.25"}
 QUICK: dict[str, Any] = FULL | {"k": 2, "hidden": (8,), "capacity": 400}
