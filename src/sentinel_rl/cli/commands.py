@@ -245,6 +245,36 @@ def assess(
     run(path, obs, seed_index, plot, as_json)
 
 
+def watch(
+    path: Annotated[
+        Path, typer.Argument(metavar="RUN", help="The folder of a run, or a policy that an agent's save() wrote.")
+    ],
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="The page.", show_default="RUN's name .html, here")
+    ] = None,
+    episodes: Annotated[int, typer.Option(min=1, max=1000, help="Episodes to play.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 7,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    on: Annotated[
+        str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording as well.")] = None,
+) -> None:
+    """Watch a trained agent decide: one page with the world, the reasons of every decision, and what if.
+
+    The page is whole in itself: it opens from disk, without a server and without a network, and can be sent to others.
+
+    **Examples**
+
+    - `sentinel watch runs/road`
+    - `sentinel watch runs/road --html road.html --episodes 5 --seed 7`
+    - `sentinel watch runs/road --on highway-env`
+    """
+    from sentinel_rl.cli.watch import run
+
+    run(path, html, episodes, seed, seed_index, on, save)
+
+
 def verify(path: RunArgument) -> None:
     """Train a part of a run again, and prove that every bit of its newest checkpoint comes out.
 

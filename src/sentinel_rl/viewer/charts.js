@@ -51,6 +51,7 @@ const Charts = (() => {
     const y = scale(0, range.top, height - 7, 4);
     const colour = `var(${one.colour})`;
     svg.append(make("line", { x1: 0, x2: width, y1: height - 7, y2: height - 7, class: "axis" }));
+    for (const tick of one.ticks) svg.append(make("text", { x: x(tick), y: height + 9, "text-anchor": "middle" }, String(tick)));
     if (one.until !== null) {
       svg.append(make("path", { d: below(one.atoms, one.mixture, x, y, one.until), fill: colour, "fill-opacity": 0.32, class: "tail" }));
     }
@@ -109,15 +110,20 @@ const Charts = (() => {
     const [left, right, top, strip] = [8, 8, 20, 9];
     const step = (width - left - right) / line.length;
     const floor = height - strip - 4;
-    const y = scale(0, line.most || 1, 0, floor - top);
     const gap = step > 5 ? 1.5 : 0;
-    svg.append(make("line", { x1: left, x2: width - right, y1: floor, y2: floor, class: "axis" }));
+    const lane = (floor - top) / Math.max(line.lanes.length, 1);
+    for (const [i, { numbers, most, fill }] of line.lanes.entries()) {
+      const [foot, y] = [top + (i + 1) * lane, scale(0, most || 1, 0, lane - 3)];
+      svg.append(make("line", { x1: left, x2: width - right, y1: foot, y2: foot, class: "axis" }));
+      numbers.forEach((number, t) => {
+        if (number <= 0) return;
+        const bar = { x: left + t * step + gap / 2, width: Math.max(step - gap, 0.5), y: foot - y(number), height: y(number) };
+        svg.append(make("rect", { ...bar, fill }));
+      });
+    }
     for (let t = 0; t < line.length; t++) {
       const x = left + t * step;
-      const [chance, ignorance] = [y(Math.max(line.chance[t], 0)), y(Math.max(line.ignorance[t], 0))];
       const bar = { x: x + gap / 2, width: Math.max(step - gap, 0.5) };
-      if (chance > 0) svg.append(make("rect", { ...bar, y: floor - chance, height: chance, fill: "var(--chance)" }));
-      if (ignorance > 0) svg.append(make("rect", { ...bar, y: floor - chance - ignorance, height: ignorance, fill: "var(--ignorance)" }));
       svg.append(make("rect", { ...bar, y: floor + 4, height: strip - 2, fill: `var(${line.colours[line.preferred[t]]})`, class: "preferred" }));
       if (line.preferred[t] !== line.taken[t]) {
         svg.append(make("rect", { x: x + step / 2 - 1.5, width: 3, y: floor + 4, height: strip - 2, fill: "var(--ink)", class: "otherwise" }));
@@ -186,8 +192,8 @@ const Charts = (() => {
         const action = cells[row * size + column];
         context.fillStyle = parsed[action];
         context.fillRect(column, size - 1 - row, 1, 1);
-        const place = places.get(action) || { count: 0, x: 0, y: 0 };
-        places.set(action, { count: place.count + 1, x: place.x + column, y: place.y + row });
+        const place = places.get(action) || { count: 0, x: 0, y: 0, rows: new Set() };
+        places.set(action, { count: place.count + 1, x: place.x + column, y: place.y + row, rows: place.rows.add(row) });
       }
     }
     const { width, height } = open(over);
@@ -196,11 +202,11 @@ const Charts = (() => {
     for (const [action, place] of places) {
       if (place.count < 0.05 * size * size) continue;
       const [cx, cy] = [x((place.x / place.count + 0.5) / size), y((place.y / place.count + 0.5) / size)];
-      const style = { x: Math.min(Math.max(cx, 74), width - 44), y: cy, "text-anchor": "middle", style: "" };
-      delete style.style;
-      const text = make("text", { ...style, class: "region" }, labels[action]);
-      text.style.cssText = "font-size:12px;font-weight:650;fill:#fff;paint-order:stroke;stroke:rgba(0,0,0,.55);stroke-width:3px";
-      over.append(text);
+      const near = point && Math.hypot(x(point.x) - cx, y(point.y) - cy) < 26;
+      const at = { x: Math.min(Math.max(cx, 76), width - 46), y: cy + (near ? (cy > 40 ? -18 : 26) : 4) };
+      const wide = (place.count / place.rows.size / size) * (width - 30) > 8 * labels[action].length + 8;
+      const style = { "text-anchor": "middle", class: "region", fill: World.onto(colours[action]) };
+      over.append(make("text", { ...(wide ? at : { ...at, x: cx }), ...style }, wide ? labels[action] : String(action + 1)));
     }
     over.append(
       make("text", { x: 30, y: height - 8 }, axes.x.low),
@@ -216,5 +222,14 @@ const Charts = (() => {
     return places;
   }
 
-  return { make, laws, sum, estimate, timeline, outcome, calibration, map };
+  // A mark by itself, for a legend.
+  function sign(kind) {
+    const svg = make("svg", { viewBox: "0 0 14 14", "aria-hidden": "true" });
+    const square = (fill) => make("rect", { x: 1, y: 1, width: 12, height: 12, rx: 3, fill });
+    const squares = { chance: "var(--chance)", ignorance: "var(--ignorance)" };
+    svg.append(squares[kind] ? square(squares[kind]) : SHAPES[kind](7, 7));
+    return svg;
+  }
+
+  return { make, sign, laws, sum, estimate, timeline, outcome, calibration, map };
 })();

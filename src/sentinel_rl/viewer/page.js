@@ -163,7 +163,12 @@
     });
   }
 
-  const fixed = (x) => (Math.abs(x) >= 1000 ? x.toFixed(0) : Math.abs(x) >= 100 ? x.toFixed(1) : x.toFixed(2)).replace("-", "\u2212");
+  // A number of a table: two decimals, less for large ones, and two digits for small values without laws.
+  function fixed(x) {
+    const size = Math.abs(x);
+    const small = !hasLaws && size < 0.1;
+    return (small ? short(x) : x.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : 2)).replace("-", "\u2212");
+  }
 
   // ---- the decision -------------------------------------------------------------------------------------------
 
@@ -228,7 +233,8 @@
     const shown = sentence(told);
     if (get("sentence").textContent !== shown) get("sentence").textContent = shown;
     get("aside").textContent = aside(told);
-    get("whynot").textContent = state.compared === null ? "" : whyNot(told, state.compared);
+    get("sentence").style.setProperty("--mark", `var(${recording.colours[told.best]})`);
+    get("whynot").textContent = whyNotWords(told);
     document.body.dataset.best = String(told.best);
     const values = told.each.map((one) => one.value);
     const tops = told.each.map((one) => (hasLaws ? one.mean : one.value));
@@ -239,6 +245,12 @@
     const laws = hasLaws ? told.each.map((_, a) => belief(current(), a)) : [];
     const top = laws.reduce((most, { laws: each }) => each.reduce((m, probs) => probs.reduce((x, p) => Math.max(x, p), m), most), 0);
     rows.forEach((row, a) => showAction(row, a, told, span, laws[a], { ...reach, top: top * 1.05 || 1 }));
+  }
+
+  function whyNotWords(told) {
+    if (state.compared === null) return `Why not another one? Press its number, or choose it in the list.`;
+    if (state.compared === told.best) return `${about.actions[told.best]} is what it prefers.`;
+    return `Why not ${about.actions[state.compared]}? ${whyNot(told, state.compared)}.`;
   }
 
   function aside({ best, neutral }) {
@@ -258,7 +270,7 @@
     const did = taken(current()) === a;
     row.badge.textContent = a === told.best ? (did ? "chosen" : "would be chosen") : did ? "was taken" : "";
     const behind = told.each[told.best].value - one.value;
-    row.worth.replaceChildren(fixed(one.value), element("small", "", a === told.best ? words.value : `\u2212${short(behind)}`));
+    row.worth.replaceChildren(fixed(one.value), element("small", "", a === told.best ? "best" : `${short(behind)} less`));
     const colour = recording.colours[a];
     const tips = { valueWords: `${words.value} ${fixed(one.value)}`, colour };
     if (!hasLaws) return showEstimate(row, a, one, tips, told);
@@ -267,11 +279,12 @@
       chanceWords: `${words.chance} costs ${short(one.chance)}`,
       ignoranceWords: `${words.ignorance} costs ${short(one.ignorance)}`,
     });
-    row.sum.textContent = `${fixed(one.mean)} \u2212 ${short(one.chance)} \u2212 ${short(one.ignorance)} = ${fixed(one.value)}`.replaceAll("\u2212 -", "+ ");
+    row.sum.textContent = `${fixed(one.mean)} \u2212 ${fixed(one.chance)} \u2212 ${fixed(one.ignorance)} = ${fixed(one.value)}`.replaceAll("\u2212 \u2212", "+ ");
     const mixed = mixture(laws);
     const until = state.aleatory ? Risk.emphasis(state.aleatory, atoms, mixed) : null;
     const label = `${name}: ${members} laws of the return; ${tips.meanWords}, ${tips.valueWords}`;
-    Charts.laws(row.lawChart, { ...one, ...tips, ...laws, atoms, mixture: mixed, until, label }, lawRange);
+    const shown = a === actions - 1 ? lawRange.ticks : [];
+    Charts.laws(row.lawChart, { ...one, ...tips, ...laws, atoms, mixture: mixed, until, label, ticks: shown }, lawRange);
     const parts = `${name}: ${tips.meanWords}, ${tips.chanceWords}, ${tips.ignoranceWords}, ${tips.valueWords}`;
     return Charts.sum(row.barChart, { ...one, ...tips, label: parts }, span);
   }
@@ -421,6 +434,12 @@
 
   // ---- time ---------------------------------------------------------------------------------------------------
 
+  const misses = new Map();
+  const near = (decision, t) => {
+    if (!misses.has(decision)) misses.set(decision, world.nearMiss(state.episode, t));
+    return misses.get(decision);
+  };
+
   function marks() {
     const first = starts[state.episode];
     const found = [];
@@ -429,7 +448,7 @@
       if (arrays.terminated.data[first + t]) {
         const road = about.view === "road";
         found.push({ t, kind: road ? "crash" : "end", words: road ? "crash" : "the episode ended by itself" });
-      } else if (world.nearMiss(state.episode, t)) found.push({ t, kind: "near", words: "near miss: another vehicle within 2 m" });
+      } else if (near(first + t, t)) found.push({ t, kind: "near", words: "near miss: another vehicle within 2 m" });
       if (told && told.best !== told.neutral) found.push({ t, kind: "flip", words: `${about.actions[told.best]}, not ${about.actions[told.neutral]}` });
     }
     return found;
@@ -443,33 +462,55 @@
     const told = range(first, length).map((d) => table.get(d));
     const of = (name) => told.map((one, t) => (one && hasLaws ? one.each[taken(first + t)][name] : 0));
     const [chance, ignorance] = [of("chance"), of("ignorance")];
-    const most = Math.max(...chance.map((c, t) => Math.max(c, 0) + Math.max(ignorance[t], 0)));
+    const lanes = [[chance, "--chance"], [ignorance, "--ignorance"]].map(([numbers, name]) => ({ numbers, most: Math.max(...numbers), fill: `var(${name})` }));
     jumps = marks();
     const line = {
-      length, chance, ignorance, most, marks: jumps, now: state.t, phase: state.phase, colours: recording.colours,
+      length, lanes: hasLaws ? lanes : [], marks: jumps, now: state.t, phase: state.phase, colours: recording.colours,
       preferred: told.map((one, t) => (one ? one.best : taken(first + t))),
       taken: range(first, length).map(taken),
       label: hasLaws
-        ? `Per decision, what chance and ignorance cost the action taken, at most ${short(most)}, and which action is preferred.`
+        ? `Per decision, what chance costs the action taken, at most ${short(lanes[0].most)}, what ignorance costs it, at most ${short(lanes[1].most)}, and which action is preferred.`
         : "Per decision, which action is preferred.",
     };
     placed = Charts.timeline(get("timeline"), line);
+    if (hasLaws) lanes.forEach(({ most }, i) => { get("marks").children[i].lastChild.textContent = ` costs up to ${short(most)}`; });
     showMoments();
   }
 
+  const MARKS = { flip: "caution decides, against the mean", near: "near miss", crash: "crash", end: "end" };
+  let moments = []; // runs of equal marks, as [first, last, kind]
+
   function showMoments() {
-    const names = { flip: "caution decides", near: "near miss", crash: "crash", end: "end" };
-    const buttons = jumps.slice(0, 60).map((mark) => {
+    moments = [];
+    for (const kind of Object.keys(MARKS)) {
+      for (const { t } of jumps.filter((mark) => mark.kind === kind)) {
+        const run = moments[moments.length - 1];
+        if (run && run.kind === kind && run.last === t - 1) run.last = t;
+        else moments.push({ first: t, last: t, kind });
+      }
+    }
+    moments.sort((a, b) => a.first - b.first);
+    const buttons = moments.slice(0, 60).map((moment) => {
       const item = document.createElement("li");
-      const button = element("button", "", `${mark.t + 1} ${names[mark.kind]}`);
+      const button = element("button", "", span(moment));
       button.type = "button";
-      button.title = mark.words;
-      button.setAttribute("aria-current", String(mark.t === state.t));
-      button.addEventListener("click", () => jump(mark.t));
+      button.prepend(Charts.sign(moment.kind));
+      button.setAttribute("aria-label", `Decision ${span(moment)}: ${MARKS[moment.kind]}`);
+      button.addEventListener("click", () => jump(moment.first));
       item.append(button);
       return item;
     });
     get("moments").replaceChildren(...buttons);
+    markMoments();
+  }
+
+  const span = ({ first, last }) => (first === last ? `${first + 1}` : `${first + 1}\u2013${last + 1}`);
+
+  function markMoments() {
+    [...get("moments").children].forEach((item, i) => {
+      const here = moments[i].first <= state.t && state.t <= moments[i].last;
+      item.firstChild.setAttribute("aria-current", String(here));
+    });
   }
 
   function movePlayhead() {
@@ -585,8 +626,10 @@
     const sofar = ranks.slice(0, decision + 1).filter((u) => u !== null);
     const shares = range(0, 10).map((bin) => (sofar.length ? sofar.filter((u) => Math.min(Math.floor(u * 10), 9) === bin).length / sofar.length : 0));
     const inside = sofar.filter((u) => u >= 0.1 && u <= 0.9).length;
+    const share = inside / (sofar.length || 1);
+    const verdict = share > 0.9 ? "Its laws are wider than they need be." : share < 0.7 ? "Its laws are narrower than they should be." : "That is about right.";
     const text = sofar.length
-      ? `In ${sofar.length} decisions so far, ${Math.round((100 * inside) / sofar.length)} % of the returns fell into the middle 80 % of what was predicted. Even bars mean that it knows what it does not know.`
+      ? `In ${sofar.length} decisions so far, ${Math.round(100 * share)} % of the returns fell into the middle 80 % of what was predicted. ${verdict} Even bars would be a calibrated agent.`
       : "No return is known yet.";
     Charts.calibration(get("calibration"), shares, text);
     get("calibration-text").textContent = text;
@@ -616,7 +659,7 @@
     showDecision();
     showOutcome();
     movePlayhead();
-    for (const [i, item] of [...get("moments").children].entries()) item.firstChild.setAttribute("aria-current", String(jumps[i].t === state.t));
+    markMoments();
     // While it plays fast, the map is drawn a few times a second.
     if (hasLaws && (!state.playing || performance.now() - mapped > 120)) {
       showMap();
@@ -671,6 +714,7 @@
 
   function setTheme(name) {
     document.documentElement.dataset.theme = name;
+    for (const [a, row] of rows.entries()) row.row.style.setProperty("--on", World.onto(recording.colours[a]));
     get("theme").textContent = name === "dark" ? "Light" : "Dark";
     get("theme").setAttribute("aria-label", `Switch to ${name === "dark" ? "light" : "dark"} colours`);
   }
@@ -722,6 +766,7 @@
     get("legend").textContent = world.legend;
     get("made").textContent = `${recording.made} The page is whole in itself: it loads nothing and sends nothing.`;
     showKeys();
+    showSigns();
     lengths.forEach((length, e) => {
       const last = starts[e] + length - 1;
       const end = arrays.terminated.data[last] ? (about.view === "road" ? ", crash" : ", ended") : "";
@@ -734,7 +779,7 @@
     for (const id of ["what-if", "outcome"]) get(id).classList.toggle("hidden", !hasLaws);
     const heads = hasLaws
       ? ["", `the return, by ${members} networks`, `${words.mean} \u2212 ${words.chance} \u2212 ${words.ignorance}`, words.value]
-      : ["", "", "estimates", words.value];
+      : ["", "estimates", words.value];
     get("key").append(...heads.map((text) => element("span", "", text)));
     get("play").addEventListener("click", KEYS[" "]);
     get("previous").addEventListener("click", KEYS.ArrowLeft);
@@ -758,6 +803,18 @@
     recall();
     refresh();
     document.body.dataset.ready = "true";
+  }
+
+  function showSigns() {
+    const signs = hasLaws ? [["chance", words.chance], ["ignorance", words.ignorance], ["flip", MARKS.flip]] : [];
+    if (about.view === "road") signs.push(["near", MARKS.near], ["crash", MARKS.crash]);
+    for (const [kind, text] of signs) {
+      const made = element("span", "", text);
+      made.prepend(Charts.sign(kind));
+      made.append("");
+      get("marks").append(made);
+    }
+    get("marks").append(element("span", "", "coloured strip: the action preferred"));
   }
 
   function showKeys() {

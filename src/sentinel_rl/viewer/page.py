@@ -1,7 +1,7 @@
 """One self-contained page for a recording: no server, no network, nothing from elsewhere.
 
-The page executes nothing of a recording: its data is JSON in a block that is not a script, every ``<``, ``>`` and ``&`` of
-it escaped; the page's own scripts set text as text; and its content security policy allows exactly these scripts, by
+The page executes nothing of a recording: its data is JSON in a block that is not a script, every ``<``, ``>`` and ``&``
+of it escaped; the page's own scripts set text as text; and its content security policy allows exactly these scripts, by
 their hashes, and images that are part of the page.
 """
 

@@ -54,7 +54,9 @@ def _road(env: Highway, trip: Trip) -> dict[str, np.ndarray]:
 @jax.jit
 def _traced(
     env: Highway, states: Any, actions: Int[Array, " B"]
-) -> tuple[Float[Array, "B s V 4"], Bool[Array, "B s V"], Int[Array, "B R"], Float[Array, "B A S 2"], Bool[Array, "B A"]]:
+) -> tuple[
+    Float[Array, "B s V 4"], Bool[Array, "B s V"], Int[Array, "B R"], Float[Array, "B A S 2"], Bool[Array, "B A"]
+]:
     """Of every state: the vehicles on the way to the next decision, those seen, and the paths of all actions."""
     follow = jnp.full(_IDLE_AFTER, IDLE, jnp.int32)
 

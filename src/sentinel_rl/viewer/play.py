@@ -6,13 +6,13 @@ behind the last decision that is kept, the world is driven on until what follows
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gymnasium.vector import VectorEnv
 from jaxtyping import Array, Float, Int
 
 from sentinel_rl.agents.agent import Agent
@@ -109,7 +109,7 @@ def play_jax(
     journals = [_Journal(gamma, bootstraps, longest) for _ in range(episodes)]
     now = jax.device_get(worlds)
     for e, journal in enumerate(journals):
-        journal.start(lambda e=e: _of(now, e))
+        journal.start(partial(_of, now, e))
     step = 0
     while not all(journal.done for journal in journals):
         action, worlds, after = _turn(agent, state, env, worlds, obs, keys, jnp.int32(step))
@@ -119,7 +119,7 @@ def play_jax(
                 continue
             _require_finite(float(told.reward[e]), env.spec.name, e, step)
             ends = float(told.reward[e]), bool(told.terminated[e]), bool(told.truncated[e])
-            journal.add(seen[e], int(chosen[e]), ends, lambda e=e, now=now: _of(now, e))
+            journal.add(seen[e], int(chosen[e]), ends, partial(_of, now, e))
         obs, step = after.obs, step + 1
     return [journal.trip() for journal in journals]
 
@@ -137,7 +137,7 @@ def play_gymnasium(
 ) -> list[Trip]:
     """Play in a Gymnasium environment, one episode after the other; the scenes are what `draw` gives."""
     env, key, draws = handle.env, jax.random.key(seed), 0
-    if not isinstance(env, gymnasium.Env) or isinstance(env, VectorEnv):
+    if not isinstance(env, gymnasium.Env):
         raise UsageError(f"a recording needs one environment to play in, got {env!r}")
     trips = []
     for episode in range(episodes):
@@ -164,7 +164,9 @@ def play_gymnasium(
 
 def _require_finite(reward: float, name: str, episode: int, step: int) -> None:
     if not math.isfinite(reward):
-        raise NumericalError(f"the reward of {name} is {reward} in step {step} of episode {episode}: fix the environment")
+        raise NumericalError(
+            f"the reward of {name} is {reward} in step {step} of episode {episode}: fix the environment"
+        )
 
 
 def _of(tree: Any, episode: int) -> Any:

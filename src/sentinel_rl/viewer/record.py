@@ -16,7 +16,7 @@ from sentinel_rl.explanation import assess_laws, has_laws
 from sentinel_rl.viewer import pictures
 from sentinel_rl.viewer.play import Trip, play_gymnasium, play_jax
 from sentinel_rl.viewer.recording import Recording
-from sentinel_rl.viewer.schema import About
+from sentinel_rl.viewer.schema import About, TimeLimit
 
 # Observations are explained in batches of this many: one program serves all episodes.
 _BATCH = 64
@@ -52,7 +52,7 @@ def record(
     _require_count("longest", longest)
     who, known, handle = _resolved(agent, state, env)
     gamma = float(getattr(who, "gamma", handle.spec.gamma))
-    time_limit = getattr(who, "time_limit", "terminal")
+    time_limit: TimeLimit = getattr(who, "time_limit", "terminal")
     course = episodes, seed, gamma, time_limit == "bootstrap", longest
     if handle.is_jax:
         trips = play_jax(who, known, handle.env, *course)

@@ -24,8 +24,8 @@ LARGEST_FILE = 2**30
 class Recording:
     """Episodes of an agent, one after the other.
 
-    Axes: E episodes, T decisions of all episodes, A actions, K members, n atoms, O numbers of an observation, P parts of
-    an estimate. A *moment* is the place before a decision or after the last one of an episode: there are T + E.
+    Axes: E episodes, T decisions of all episodes, A actions, K members, n atoms, O numbers of an observation, P parts
+    of a value. A *moment* is the place before a decision or after the last one of an episode: there are T + E.
 
     Args:
         about: what is not an array.
@@ -60,7 +60,8 @@ class Recording:
     def starts(self) -> np.ndarray:
         """The first decision of every episode."""
         lengths = self.arrays["lengths"]
-        return np.cumsum(lengths) - lengths
+        first: np.ndarray = np.cumsum(lengths) - lengths
+        return first
 
 
 def save_recording(recording: Recording, path: str | Path) -> Path:
@@ -111,7 +112,9 @@ def _require_small(path: Path) -> None:
     for member in members:
         limit = LARGEST_MANIFEST if member.filename == MANIFEST else LARGEST_ARRAY
         if member.compress_type != zipfile.ZIP_STORED or member.file_size != member.compress_size:
-            raise CorruptError(f"{path}: {member.filename} is compressed, and recordings are not: restore it from a copy")
+            raise CorruptError(
+                f"{path}: {member.filename} is compressed, and recordings are not: restore it from a copy"
+            )
         if member.file_size > limit:
             raise CorruptError(f"{path}: {member.filename} has {member.file_size} bytes, at most {limit} are read")
     if len(set(names)) < len(names) or not all(OURS.fullmatch(name) for name in names):

@@ -7,6 +7,13 @@ const World = (() => {
   const LANE = 4;
   const NEAR = 2; // metres between two vehicles that are a near miss
 
+  // A colour that can be read on another.
+  function onto(name) {
+    const text = colour(name).replace("#", "");
+    const [r, g, b] = [0, 2, 4].map((i) => parseInt(text.slice(i, i + 2), 16));
+    return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#12161c" : "#ffffff";
+  }
+
   const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
   // Fit a canvas to its place, in the pixels of the screen; returns its context in CSS pixels.
@@ -120,12 +127,13 @@ const World = (() => {
         context.stroke();
       }
       context.restore();
-      if (scale > 4) {
-        context.fillStyle = colour("--soft");
-        context.font = "11px system-ui, sans-serif";
-        context.textAlign = "center";
-        context.fillText(String(Math.round(car.speed)), x, y - (WIDTH * scale) / 2 - 4);
-      }
+      context.textAlign = "center";
+      context.textBaseline = "middle";
+      const inside = scale > 8;
+      context.font = `${inside ? "600 " : ""}${inside ? 11 : 10}px system-ui, sans-serif`;
+      context.fillStyle = inside ? style.text : colour("--soft");
+      context.fillText(String(Math.round(car.speed)), inside ? x - 0.9 * scale : x, inside ? y + 0.5 : y - scale - 7);
+      context.textBaseline = "alphabetic";
     }
 
     // Where each action leads: the action, then IDLE. Numbers are those of the keys; a cross is a crash.
@@ -148,11 +156,16 @@ const World = (() => {
         for (const point of path) context.lineTo(...point);
         context.stroke();
         context.setLineDash([]);
-        let [x, y] = path[points - 1];
-        while (ends.some((end) => Math.hypot(end[0] - x, end[1] - y) < 15)) y += 15;
-        ends.push([x, y]);
-        drawEnd(context, x, y, a, strong, arrays.wrecked.data[decision * actions + a] === 1);
+        ends.push({ a, at: path[points - 1], strong, wrecked: arrays.wrecked.data[decision * actions + a] === 1 });
         context.globalAlpha = 1;
+      }
+      // Actions that lead to the same place have their dots side by side.
+      const placed = [];
+      for (const end of ends.reverse()) {
+        let [x, y] = end.at;
+        while (placed.some(([px, py]) => Math.hypot(px - x, py - y) < 15)) x += 15;
+        placed.push([x, y]);
+        drawEnd(context, x, y, end.a, end.strong, end.wrecked);
       }
     }
 
@@ -164,7 +177,7 @@ const World = (() => {
       context.lineWidth = 1.5;
       context.strokeStyle = colour("--card");
       context.stroke();
-      context.fillStyle = "#ffffff";
+      context.fillStyle = onto(recording.colours[action]);
       context.font = `700 ${strong ? 12 : 10}px system-ui, sans-serif`;
       context.textAlign = "center";
       context.textBaseline = "middle";
@@ -175,8 +188,8 @@ const World = (() => {
         context.lineWidth = 3;
         context.beginPath();
         for (const side of [-1, 1]) {
-          context.moveTo(x + 12, y - 5 * side);
-          context.lineTo(x + 22, y + 5 * side);
+          context.moveTo(x - 8, y - 8 * side);
+          context.lineTo(x + 8, y + 8 * side);
         }
         context.stroke();
       }
@@ -200,10 +213,11 @@ const World = (() => {
       const glass = colour("--road");
       const car = colour("--car");
       for (let v = vehicles - 1; v >= 1; v--) {
-        const style = seen.has(v) ? { fill: car, stroke: car, glass } : { fill: glass, stroke: car, glass };
+        const known = { fill: car, stroke: car, glass, text: onto("--car") };
+        const style = seen.has(v) ? known : { fill: glass, stroke: car, glass, text: colour("--soft") };
         drawCar(context, view, at(frame, v), style);
       }
-      drawCar(context, view, ego, { fill: colour("--ego"), stroke: colour("--ego"), glass: colour("--car") });
+      drawCar(context, view, ego, { fill: colour("--ego"), stroke: colour("--ego"), glass: colour("--car"), text: onto("--ego") });
     }
 
     function words(moment) {
@@ -217,8 +231,8 @@ const World = (() => {
     }
 
     const legend =
-      "Full cars are seen by the agent, hollow ones are not; figures are metres per second. " +
-      "Dots show where actions 1 to 5 lead in two seconds, a cross: into a crash.";
+      "Full cars are seen by the agent, hollow ones are not; figures are metres per second. Dots show where each action " +
+      `would lead in ${2 / about.per_second} seconds, if IDLE followed; a cross: into a crash.`;
     return { draw, words, legend, nearMiss };
   }
 
@@ -307,5 +321,5 @@ const World = (() => {
     return { draw, words, legend: "Every bar is one number of the observation, relative to its largest.", nearMiss: () => false };
   }
 
-  return { make: (recording) => ({ road, frames, chart })[recording.about.view](recording), fit, colour };
+  return { make: (recording) => ({ road, frames, chart })[recording.about.view](recording), fit, colour, onto };
 })();
