@@ -258,6 +258,7 @@
     if (did !== best && isOwn()) return `The agent took ${about.actions[did]}: the two are equal to the precision it computes in.`;
     if (did !== best) return `With these measures it would choose ${about.actions[best]}; it took ${about.actions[did]}.`;
     if (hasLaws && neutral !== best) return `Caution changed its mind: by the mean alone it would be ${about.actions[neutral]}.`;
+    if (hasLaws && !about.note) return "The mean alone would choose the same.";
     return about.note;
   }
 
@@ -616,20 +617,21 @@
     const mixed = mixture(belief(decision, did));
     const realised = arrays.realised.data[decision];
     const unknown = Number.isNaN(realised);
-    const chance = unknown ? 0 : Math.round(100 * ranks[decision]);
+    const share = Math.round(100 * ranks[decision]);
+    const chance = share < 1 ? "less than 1 %" : share > 99 ? "more than 99 %" : `${share} %`;
     const told = unknown
       ? "What followed is not known: the episode was cut off too soon."
-      : `From here on it earned ${fixed(realised)} (discounted by ${about.gamma} per decision). Its networks gave less than that a chance of ${chance} %.`;
+      : `From here on it earned ${fixed(realised)} (discounted by ${about.gamma} per decision). Its networks gave a chance of ${chance} to less than that.`;
     const one = { atoms, mixture: mixed, realised: unknown ? null : realised, words: unknown ? "" : `really ${fixed(realised)}`, colour: recording.colours[did] };
     Charts.outcome(get("outcome-law"), { ...one, label: `The law predicted for ${about.actions[did]}. ${told}` }, reach);
     get("outcome-text").textContent = told;
     const sofar = ranks.slice(0, decision + 1).filter((u) => u !== null);
     const shares = range(0, 10).map((bin) => (sofar.length ? sofar.filter((u) => Math.min(Math.floor(u * 10), 9) === bin).length / sofar.length : 0));
     const inside = sofar.filter((u) => u >= 0.1 && u <= 0.9).length;
-    const share = inside / (sofar.length || 1);
-    const verdict = share > 0.9 ? "Its laws are wider than they need be." : share < 0.7 ? "Its laws are narrower than they should be." : "That is about right.";
+    const held = inside / (sofar.length || 1);
+    const verdict = held > 0.9 ? "Its laws are wider than they need be." : held < 0.7 ? "Its laws are narrower than they should be." : "That is about right.";
     const text = sofar.length
-      ? `In ${sofar.length} decisions so far, ${Math.round(100 * share)} % of the returns fell into the middle 80 % of what was predicted. ${verdict} Even bars would be a calibrated agent.`
+      ? `In ${sofar.length} decisions so far, ${Math.round(100 * held)} % of the returns fell into the middle 80 % of what was predicted. ${verdict} Even bars would be a calibrated agent.`
       : "No return is known yet.";
     Charts.calibration(get("calibration"), shares, text);
     get("calibration-text").textContent = text;

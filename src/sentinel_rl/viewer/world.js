@@ -188,8 +188,8 @@ const World = (() => {
         context.lineWidth = 3;
         context.beginPath();
         for (const side of [-1, 1]) {
-          context.moveTo(x - 8, y - 8 * side);
-          context.lineTo(x + 8, y + 8 * side);
+          context.moveTo(x - 5, y - 16 - 5 * side);
+          context.lineTo(x + 5, y - 16 + 5 * side);
         }
         context.stroke();
       }
