@@ -105,11 +105,10 @@
     return table.get(decision);
   }
 
-  // Compute the reasons of all decisions bit by bit, those of this episode first, without making anyone wait.
+  // Compute the reasons of all decisions of the episode bit by bit, this one first, without making anyone wait.
   function recompute() {
     table = new Map();
-    const inside = range(starts[state.episode], lengths[state.episode]);
-    queue = inside.filter((d) => d !== current());
+    queue = [current(), ...range(starts[state.episode], lengths[state.episode])];
     pump();
   }
 
