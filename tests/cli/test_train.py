@@ -241,6 +241,8 @@ def test_demo_trains_and_explains(run, tmp_path):
     for words in ("100 Gaussian models", "How sure is it?", "ignorance", "decision.png"):
         assert words in out
     assert (tmp_path / "decision.png").exists()
+    assert (tmp_path / "watch.html").read_text().startswith("<!doctype html>")
+    assert str(tmp_path / "watch.html") in out
 
 
 def test_periodic_evaluations_keep_the_best_policy(run, tmp_path):

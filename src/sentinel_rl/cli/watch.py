@@ -11,13 +11,20 @@ from sentinel_rl.viewer import Recording, record, save_recording, write_page
 
 
 def run(
-    path: Path, html: Path | None, episodes: int, seed: int, seed_index: int, on: str | None, save: Path | None
+    path: Path,
+    html: Path | None,
+    episodes: int,
+    seed: int,
+    first: int,
+    seed_index: int,
+    on: str | None,
+    save: Path | None,
 ) -> None:
     """Play episodes, write the page, and the recording where that is asked for; print where they are."""
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--html {html}: give a file that ends in .html")
     agent, env = _agent(path, seed_index, on)
-    recording = record(agent, env, episodes, seed)
+    recording = record(agent, env, episodes, seed, first=first)
     console = results()
     console.print(_summary(recording), markup=False, soft_wrap=True)
     if save is not None:

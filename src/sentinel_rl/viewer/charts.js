@@ -48,7 +48,8 @@ const Charts = (() => {
   function laws(svg, one, range) {
     const { width, height } = open(svg, one.label);
     const x = scale(range.low, range.high, 2, width - 2);
-    const y = scale(0, range.top, height - 7, 4);
+    const up = scale(0, range.top, height - 7, 4);
+    const y = (p) => Math.max(up(p), 2);
     const colour = `var(${one.colour})`;
     svg.append(make("line", { x1: 0, x2: width, y1: height - 7, y2: height - 7, class: "axis" }));
     for (const tick of one.ticks) svg.append(make("text", { x: x(tick), y: height + 9, "text-anchor": "middle" }, String(tick)));

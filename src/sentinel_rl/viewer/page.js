@@ -242,8 +242,16 @@
     const pad = (high - low) * 0.04 || 0.5;
     const span = { low: low - pad, high: high + pad, best: told.each[told.best].value };
     const laws = hasLaws ? told.each.map((_, a) => belief(current(), a)) : [];
-    const top = laws.reduce((most, { laws: each }) => each.reduce((m, probs) => probs.reduce((x, p) => Math.max(x, p), m), most), 0);
-    rows.forEach((row, a) => showAction(row, a, told, span, laws[a], { ...reach, top: top * 1.05 || 1 }));
+    rows.forEach((row, a) => showAction(row, a, told, span, laws[a], { ...reach, top: heightOf(laws) }));
+  }
+
+  // The height of the charts of all laws: one narrow law is cut off rather than that it flattens all others.
+  function heightOf(laws) {
+    if (!laws.length) return 1;
+    const peak = (probs) => probs.reduce((most, p) => Math.max(most, p), 0);
+    const highest = Math.max(...laws.flatMap(({ laws: each }) => each.map(peak)));
+    const usual = laws.map((one) => peak(mixture(one))).sort((a, b) => a - b)[Math.floor(laws.length / 2)];
+    return 1.05 * Math.min(highest, 2.5 * usual) || 1;
   }
 
   function whyNotWords(told) {
@@ -620,7 +628,7 @@
     const chance = share < 1 ? "less than 1 %" : share > 99 ? "more than 99 %" : `${share} %`;
     const told = unknown
       ? "What followed is not known: the episode was cut off too soon."
-      : `From here on it earned ${fixed(realised)} (discounted by ${about.gamma} per decision). Its networks gave a chance of ${chance} to less than that.`;
+      : `From here on it earned ${fixed(realised)} (discounted by ${about.gamma} per decision). The predicted chance of less than that was ${chance}.`;
     const one = { atoms, mixture: mixed, realised: unknown ? null : realised, words: unknown ? "" : `really ${fixed(realised)}`, colour: recording.colours[did] };
     Charts.outcome(get("outcome-law"), { ...one, label: `The law predicted for ${about.actions[did]}. ${told}` }, reach);
     get("outcome-text").textContent = told;
@@ -763,7 +771,7 @@
   }
 
   function begin() {
-    get("subject").textContent = `${about.agent} in ${about.env}, maximising ${about.objective} \u00b7 ${lengths.length} episodes, seed ${about.seed}`;
+    get("subject").textContent = `${about.agent} in ${about.env}, maximising ${about.objective} \u00b7 ${lengths.length === 1 ? "1 episode" : `${lengths.length} episodes`}, seed ${about.seed}`;
     get("legend").textContent = world.legend;
     get("made").textContent = `${recording.made} The page is whole in itself: it loads nothing and sends nothing.`;
     showKeys();
@@ -779,7 +787,7 @@
     document.body.classList.toggle("without-laws", !hasLaws);
     for (const id of ["what-if", "outcome"]) get(id).classList.toggle("hidden", !hasLaws);
     const heads = hasLaws
-      ? ["", `the return, by ${members} networks`, `${words.mean} \u2212 ${words.chance} \u2212 ${words.ignorance}`, words.value]
+      ? ["", `the return, by ${members} networks; shaded: what counts more`, `${words.mean} \u2212 ${words.chance} \u2212 ${words.ignorance}`, words.value]
       : ["", "estimates", words.value];
     get("key").append(...heads.map((text) => element("span", "", text)));
     get("play").addEventListener("click", KEYS[" "]);

@@ -102,11 +102,11 @@ class _Journal:
 
 
 def play_jax(
-    agent: Agent, state: Any, env: Env, episodes: int, seed: int, gamma: float, bootstraps: bool, longest: int
+    agent: Agent, state: Any, env: Env, episodes: range, seed: int, gamma: float, bootstraps: bool, longest: int
 ) -> list[Trip]:
     """Play in a JAX environment, all episodes side by side; the scenes are the states of the environment."""
-    worlds, obs, keys = _begin(env, jax.random.key(seed), jnp.arange(episodes))
-    journals = [_Journal(gamma, bootstraps, longest) for _ in range(episodes)]
+    worlds, obs, keys = _begin(env, jax.random.key(seed), jnp.asarray(episodes))
+    journals = [_Journal(gamma, bootstraps, longest) for _ in episodes]
     now = jax.device_get(worlds)
     for e, journal in enumerate(journals):
         journal.start(partial(_of, now, e))
@@ -128,7 +128,7 @@ def play_gymnasium(
     agent: Agent,
     state: Any,
     handle: EnvHandle,
-    episodes: int,
+    episodes: range,
     seed: int,
     gamma: float,
     bootstraps: bool,
@@ -140,7 +140,7 @@ def play_gymnasium(
     if not isinstance(env, gymnasium.Env):
         raise UsageError(f"a recording needs one environment to play in, got {env!r}")
     trips = []
-    for episode in range(episodes):
+    for episode in episodes:
         journal = _Journal(gamma, bootstraps, longest)
         obs, _ = env.reset(seed=seed + episode)
         journal.start(draw)

@@ -30,6 +30,7 @@ def record(
     seed: int = 7,
     *,
     state: Any = None,
+    first: int = 0,
     longest: int = 500,
 ) -> Recording:
     """Play whole episodes with the frozen policy of an agent, and keep the reasons of every decision.
@@ -42,18 +43,20 @@ def record(
         episodes: how many.
         seed: of the episodes, which are those of `sentinel_rl.evaluate` with this seed.
         state: of an agent that is not of the familiar classes.
+        first: the number of the first episode, where earlier ones are not wanted.
         longest: decisions that are kept of an episode.
 
     Raises:
         UsageError: for an agent that cannot explain itself, or one without an environment.
         IncompatibleError: for an environment of other sizes.
     """
-    _require_count("episodes", episodes)
-    _require_count("longest", longest)
+    _require_count("episodes", episodes, 1)
+    _require_count("longest", longest, 1)
+    _require_count("first", first, 0)
     who, known, handle = _resolved(agent, state, env)
     gamma = float(getattr(who, "gamma", handle.spec.gamma))
     time_limit: TimeLimit = getattr(who, "time_limit", "terminal")
-    course = episodes, seed, gamma, time_limit == "bootstrap", longest
+    course = range(first, first + episodes), seed, gamma, time_limit == "bootstrap", longest
     if handle.is_jax:
         trips = play_jax(who, known, handle.env, *course)
         view, picture = _jax_picture(handle.env, trips)
@@ -204,6 +207,6 @@ def _per_second(handle: EnvHandle) -> float:
     return float(getattr(handle.env, "render_fps", None) or metadata.get("render_fps") or _PER_SECOND)
 
 
-def _require_count(name: str, number: object) -> None:
-    if not isinstance(number, int) or isinstance(number, bool) or number < 1:
-        raise UsageError(f"{name} must be a whole number of at least 1, got {number!r}")
+def _require_count(name: str, number: object, least: int) -> None:
+    if not isinstance(number, int) or isinstance(number, bool) or number < least:
+        raise UsageError(f"{name} must be a whole number of at least {least}, got {number!r}")

@@ -196,13 +196,13 @@ const World = (() => {
     }
 
     function draw(canvas, moment) {
-      const span = Math.min(Math.max(canvas.clientWidth / 11, 62), 116);
+      const span = Math.min(Math.max(canvas.clientWidth / 11, 84), 116);
       const scale = canvas.clientWidth / span;
       const top = 34;
       const { context, width, height } = fit(canvas, Math.round(about.lanes * LANE * scale + top + 16));
       const frame = frameOf(moment.episode, moment.t) + moment.phase * about.substeps;
       const ego = at(frame, 0);
-      const left = ego.x - 0.24 * span;
+      const left = ego.x - 0.2 * span;
       const place = (x, y) => [(x - left) * scale, top + (y + LANE / 2) * scale];
       const view = { left, scale, width, height, top, place };
       drawLanes(context, view);
