@@ -30,8 +30,10 @@ async function opened(address, { width = 1280, scheme = "light" } = {}) {
 const settled = (page) =>
   page.waitForFunction(() => document.body.dataset.ready === "true" && document.body.dataset.settled === "true", { timeout: 20000 });
 
-const seen = (page) =>
-  page.evaluate(() => {
+// The address follows a moment later.
+const seen = async (page) => {
+  await new Promise((resolve) => setTimeout(resolve, 150));
+  return page.evaluate(() => {
     const text = (id) => document.getElementById(id).textContent;
     const { decision, episode, best } = document.body.dataset;
     return {
@@ -42,6 +44,7 @@ const seen = (page) =>
       hacked: window.hacked === undefined ? null : window.hacked,
     };
   });
+};
 
 // The actions of the map, read back from its colours.
 const mapCells = (page) =>
@@ -145,7 +148,7 @@ async function attacked() {
   const found = [];
   for (const name of plan.pages) {
     const page = await opened(`file://${name}${plan.hash || ""}`);
-    for (const key of ["ArrowRight", "2", "ArrowDown", "PageDown", "Space", "Space"]) await page.keyboard.press(key);
+    for (const key of ["ArrowRight", "2", "ArrowDown", "n", "Space", "Space"]) await page.keyboard.press(key);
     await page.evaluate(() => { for (const select of document.querySelectorAll("select")) { select.selectedIndex = select.options.length - 1; select.dispatchEvent(new Event("change")); } });
     await page.evaluate(() => { for (const button of document.querySelectorAll("button")) button.click(); });
     await settled(page);

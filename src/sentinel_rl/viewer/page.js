@@ -196,7 +196,7 @@
   function ticks(low, high) {
     const rough = (high - low) / 4;
     const size = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].find((m) => m * size >= rough) * size;
+    const step = [1, 2, 2.5, 5, 10].find((m) => m * size >= rough) * size;
     const found = [];
     for (let x = Math.ceil(low / step) * step; x <= high + 1e-9; x += step) found.push(Number(x.toFixed(10)));
     return found;
@@ -682,9 +682,15 @@
     showWorld();
   }
 
-  // The moment and the measures in the address, to be sent to others.
+  // The moment and the measures in the address, to be sent to others; browsers allow few changes of it per second.
+  let later = 0;
+
   function remember() {
-    if (state.playing) return;
+    clearTimeout(later);
+    if (!state.playing) later = setTimeout(writeAddress, 100);
+  }
+
+  function writeAddress() {
     const entries = { episode: state.episode + 1, decision: state.t + 1 };
     if (state.aleatory) Object.assign(entries, { aleatory: state.aleatory.text, epistemic: state.epistemic.text });
     const hash = `#${Object.entries(entries).map(([key, value]) => `${key}=${value}`).join("&")}`;
@@ -739,10 +745,8 @@
     ArrowRight: () => jump(state.t + 1),
     ArrowUp: () => nextMark(-1),
     ArrowDown: () => nextMark(1),
-    Home: () => jump(0),
-    End: () => jump(lengths[state.episode] - 1),
-    PageUp: () => chooseEpisode(state.episode - 1),
-    PageDown: () => chooseEpisode(state.episode + 1),
+    p: () => chooseEpisode(state.episode - 1),
+    n: () => chooseEpisode(state.episode + 1),
     Escape: () => state.compared !== null && compare(state.compared),
   };
 
@@ -827,7 +831,7 @@
   }
 
   function showKeys() {
-    const keys = [["space", "play or pause"], ["\u2190 \u2192", "one decision back or on"], ["\u2191 \u2193", "previous or next mark"], [`1\u2013${Math.min(actions, 9)}`, "ask why not this action"], ["page up, page down", "other episodes"]];
+    const keys = [["space", "play or pause"], ["\u2190 \u2192", "one decision back or on"], ["\u2191 \u2193", "previous or next mark"], [`1\u2013${Math.min(actions, 9)}`, "ask why not this action"], ["n p", "next or previous episode"]];
     for (const [key, text] of keys) {
       const made = document.createElement("kbd");
       made.textContent = key;

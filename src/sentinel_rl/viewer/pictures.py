@@ -1,6 +1,7 @@
 """What the world is drawn from: the vehicles of a highway, images, or nothing but the observation."""
 
 import io
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -15,8 +16,8 @@ from sentinel_rl.viewer.play import Trip
 
 # A path is the action and, after it, so many decisions of IDLE; of its simulation steps every third is kept.
 _IDLE_AFTER, _EVERY = 1, 3
-# Of images.
-WIDTH, QUALITY = 400, 60
+# Of images: the largest number of pixels, and WebP's quality.
+PIXELS, QUALITY = 110_000, 60
 # All images of a recording together; where there are more, some are left out evenly.
 LARGEST_IMAGES = 3_000_000
 # States are traced in batches of this many: one program serves all episodes.
@@ -93,12 +94,13 @@ def pack_images(images: Sequence[bytes]) -> dict[str, np.ndarray]:
 
 
 def encode(pixels: UInt8[np.ndarray, "h w 3"]) -> bytes:
-    """An image as WebP, not wider than 400 pixels."""
+    """An image as WebP, made smaller where it has more than 110 000 pixels."""
     from PIL import Image
 
     picture = Image.fromarray(np.asarray(pixels, np.uint8)[..., :3])
-    if picture.width > WIDTH:
-        picture = picture.resize((WIDTH, max(1, round(picture.height * WIDTH / picture.width))))
+    factor = math.sqrt(PIXELS / (picture.width * picture.height))
+    if factor < 1:
+        picture = picture.resize((max(1, int(picture.width * factor)), max(1, int(picture.height * factor))))
     content = io.BytesIO()
     picture.save(content, "WEBP", quality=QUALITY, method=4)
     return content.getvalue()
