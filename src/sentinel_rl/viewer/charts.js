@@ -186,7 +186,7 @@ const Charts = (() => {
     canvas.width = size;
     canvas.height = size;
     const context = canvas.getContext("2d");
-    const parsed = colours.map((name) => World.colour(name));
+    const parsed = colours.map((name) => Dom.colour(name));
     const places = new Map();
     for (let row = 0; row < size; row++) {
       for (let column = 0; column < size; column++) {
@@ -206,7 +206,7 @@ const Charts = (() => {
       const near = point && Math.hypot(x(point.x) - cx, y(point.y) - cy) < 26;
       const at = { x: Math.min(Math.max(cx, 76), width - 46), y: cy + (near ? (cy > 40 ? -18 : 26) : 4) };
       const wide = (place.count / place.rows.size / size) * (width - 30) > 8 * labels[action].length + 8;
-      const style = { "text-anchor": "middle", class: "region", fill: World.onto(colours[action]) };
+      const style = { "text-anchor": "middle", class: "region", fill: Dom.onto(colours[action]) };
       over.append(make("text", { ...(wide ? at : { ...at, x: cx }), ...style }, wide ? labels[action] : String(action + 1)));
     }
     over.append(

@@ -23,7 +23,10 @@ from sentinel_rl.explanation import WORDS
 from sentinel_rl.storage.atomic import make_folder, write_file
 from sentinel_rl.viewer.recording import Recording
 
-SCRIPTS = ("risk.js", "world.js", "charts.js", "page.js")
+SCRIPTS = (
+    *("risk.js", "dom.js", "recording.js", "reasons.js", "world.js", "charts.js"),
+    *("timeline.js", "decision.js", "whatif.js", "outcome.js", "page.js"),
+)
 # Where the laws are larger than this, they are rounded to 16 bits.
 LARGEST_LAWS = 4_000_000
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}

@@ -2,35 +2,11 @@
 "use strict";
 
 const World = (() => {
+  const { colour, fit, onto } = Dom;
   const LENGTH = 5;
   const WIDTH = 2;
   const LANE = 4;
   const NEAR = 2; // metres between two vehicles that are a near miss
-
-  // A colour that can be read on another.
-  function onto(name) {
-    const text = colour(name).replace("#", "");
-    const [r, g, b] = [0, 2, 4].map((i) => parseInt(text.slice(i, i + 2), 16));
-    return 0.299 * r + 0.587 * g + 0.114 * b > 140 ? "#12161c" : "#ffffff";
-  }
-
-  const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
-
-  // Fit a canvas to its place, in the pixels of the screen; returns its context in CSS pixels.
-  function fit(canvas, height) {
-    const ratio = window.devicePixelRatio || 1;
-    const width = canvas.clientWidth;
-    const [w, h] = [Math.round(width * ratio), Math.round(height * ratio)];
-    if (canvas.width !== w || canvas.height !== h) {
-      canvas.width = w;
-      canvas.height = h;
-      canvas.style.height = `${height}px`;
-    }
-    const context = canvas.getContext("2d");
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
-    return { context, width, height };
-  }
 
   function road(recording) {
     const { arrays, about } = recording;
@@ -321,5 +297,5 @@ const World = (() => {
     return { draw, words, legend: "Every bar is one number of the observation, relative to its largest.", nearMiss: () => false };
   }
 
-  return { make: (recording) => ({ road, frames, chart })[recording.about.view](recording), fit, colour, onto };
+  return { make: (recording) => ({ road, frames, chart })[recording.about.view](recording) };
 })();
