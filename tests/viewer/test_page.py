@@ -4,13 +4,16 @@ import base64
 import hashlib
 import json
 import re
+import subprocess
+from importlib.resources import files
 
 import numpy as np
 import pytest
 
-from sentinel_rl.explanation import WORDS
+from sentinel_rl.explanation import WORDS, short_number
 from sentinel_rl.viewer import load_recording, page_text, save_recording, write_page
 from sentinel_rl.viewer import page as module
+from tests import node
 from tests.viewer.made import ACTIONS, made
 from tests.viewer.payloads import PAYLOADS, forged
 
@@ -74,6 +77,18 @@ def test_markup_in_a_recording_stays_data(payload, tmp_path):
     assert data_of(text)["about"]["note"] == payload
     assert len(SCRIPT.findall(text)) == len(module.SCRIPTS)
     assert payload not in text.replace(block, "") or "<" not in payload
+
+
+def test_numbers_are_shortened_as_in_the_terminal():
+    rng = np.random.default_rng(0)
+    numbers = (rng.choice([-1, 1], 400) * 10.0 ** rng.uniform(-5, 4, 400)).tolist()
+    script = f"""
+    const source = require("fs").readFileSync({json.dumps(str(files("sentinel_rl.viewer") / "reasons.js"))}, "utf8");
+    const {{ short }} = require("vm").runInThisContext(source + "; Reasons");
+    console.log(JSON.stringify({json.dumps(numbers)}.map(short)));
+    """
+    done = subprocess.run([node.tool("node"), "-e", script], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [short_number(number) for number in numbers]
 
 
 def test_large_laws_are_rounded_and_the_page_says_so(monkeypatch):
