@@ -10,4 +10,5 @@ def on_post_build(config: Any, **_: Any) -> None:
     """Put the page beside the recording in the built site."""
     from sentinel_rl.viewer import load_recording, write_page
 
-    write_page(load_recording(RECORDING), Path(config["site_dir"], "assets", "watch.html"))
+    if RECORDING.exists():  # a source distribution leaves it out
+        write_page(load_recording(RECORDING), Path(config["site_dir"], "assets", "watch.html"))

@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 from importlib.resources import files
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,9 +15,10 @@ from sentinel_rl.explanation import WORDS, short_number
 from sentinel_rl.viewer import load_recording, page_text, save_recording, write_page
 from sentinel_rl.viewer import page as module
 from tests import node
-from tests.viewer.made import ACTIONS, made
+from tests.viewer.made import ACTIONS, assess_in_numpy, made
 from tests.viewer.payloads import PAYLOADS, forged
 
+EXAMPLE = Path(__file__).parents[2] / "docs" / "assets" / "watch.zip"
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 DATA = re.compile(r'<script type="application/json" id="recording">(.*?)</script>', re.DOTALL)
 
@@ -97,6 +99,21 @@ def test_large_laws_are_rounded_and_the_page_says_so(monkeypatch):
     assert data["arrays"]["probs"]["type"] == "float16"
     assert "rounded to 16 bits" in data["made"]
     assert data["arrays"]["weights"]["type"] == "float32"
+
+
+def test_the_recording_of_the_documentation_shows_what_its_page_says():
+    """At the last decision LANE_RIGHT is preferred and leads into a crash; with CVaR 0.25 SLOWER would be, which does not."""
+    if not EXAMPLE.exists():
+        pytest.skip("a source distribution leaves the recording out")
+    example = load_recording(EXAMPLE)
+    last = example.decisions - 1
+    right, slower = ACTIONS.index("LANE_RIGHT"), ACTIONS.index("SLOWER")
+    assert (example.decisions, example.about.actions) == (23, ACTIONS)
+    assert assess_in_numpy(example, last, 0.5, 0.5).argmax() == right == example.arrays["action"][last]
+    assert assess_in_numpy(example, last, 0.25, 0.5).argmax() == slower
+    assert example.arrays["wrecked"][last, right]
+    assert not example.arrays["wrecked"][last, slower]
+    assert example.arrays["terminated"][last]
 
 
 def test_a_bare_name_gets_its_ending_and_folders_are_made(tmp_path):
