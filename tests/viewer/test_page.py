@@ -102,7 +102,7 @@ def test_large_laws_are_rounded_and_the_page_says_so(monkeypatch):
 
 
 def test_the_recording_of_the_documentation_shows_what_its_page_says():
-    """At the last decision LANE_RIGHT is preferred and leads into a crash; with CVaR 0.25 SLOWER would be, which does not."""
+    """At the end LANE_RIGHT is preferred and leads into a crash; with CVaR 0.25 it would be SLOWER, which does not."""
     if not EXAMPLE.exists():
         pytest.skip("a source distribution leaves the recording out")
     example = load_recording(EXAMPLE)
