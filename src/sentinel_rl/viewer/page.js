@@ -234,7 +234,8 @@
             `${about.agent} in ${about.env}, maximising ${about.objective} \u00b7 ${lengths.length === 1 ? "1 episode" : `${lengths.length} episodes`}, seed ${about.seed}`;
         get("legend").textContent = world.legend;
         get("made").textContent = `${recording.made} The page is whole in itself: it loads nothing and sends nothing.`;
-        showKeys();
+        get("reading").classList.toggle("hidden", !hasLaws);
+    showKeys();
         lengths.forEach((length, e) => {
             const last = starts[e] + length - 1;
             const end = arrays.terminated.data[last] ? (about.view === "road" ? ", crash" : ", ended") : "";

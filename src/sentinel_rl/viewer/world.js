@@ -157,17 +157,21 @@ const World = (() => {
                 });
                 context.globalAlpha = 1;
             }
-            // Actions that lead to the same place have their dots side by side.
-            const placed = [];
-            for (const end of ends.reverse()) {
-                let [x, y] = end.at;
-                while (placed.some(([px, py]) => Math.hypot(px - x, py - y) < 15)) x += 15;
-                placed.push([x, y]);
-                drawEnd(context, x, y, end.a, end.strong, end.wrecked);
-            }
-        }
+            // Actions that lead to the same place have their dots side by side, in the order of their numbers.
+      const groups = [];
+      for (const end of ends.sort((one, other) => one.a - other.a)) {
+        const same = groups.find(([first]) => Math.hypot(first.at[0] - end.at[0], first.at[1] - end.at[1]) < 9);
+        if (same) same.push(end);
+        else groups.push([end]);
+      }
+      for (const group of groups) {
+        group.forEach(({ at, a, strong, wrecked }, i) => {
+          drawEnd(context, at[0] + (i - (group.length - 1) / 2) * 15, at[1], a, strong, wrecked);
+        });
+      }
+    }
 
-        function drawEnd(context, x, y, action, strong, wrecked) {
+    function drawEnd(context, x, y, action, strong, wrecked) {
             context.beginPath();
             context.arc(x, y, strong ? 9 : 7.5, 0, 2 * Math.PI);
             context.fillStyle = colour(recording.colours[action]);
@@ -196,7 +200,7 @@ const World = (() => {
         function draw(canvas, moment) {
             const span = Math.min(Math.max(canvas.clientWidth / 11, 84), 116);
             const scale = canvas.clientWidth / span;
-            const top = 34;
+            const top = 40;
             const { context, width, height } = fit(canvas, Math.round(about.lanes * LANE * scale + top + 16));
             const frame = frameOf(moment.episode, moment.t) + moment.phase * about.substeps;
             const ego = at(frame, 0);
