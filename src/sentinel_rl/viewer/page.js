@@ -235,7 +235,7 @@
         get("legend").textContent = world.legend;
         get("made").textContent = `${recording.made} The page is whole in itself: it loads nothing and sends nothing.`;
         get("reading").classList.toggle("hidden", !hasLaws);
-    showKeys();
+        showKeys();
         lengths.forEach((length, e) => {
             const last = starts[e] + length - 1;
             const end = arrays.terminated.data[last] ? (about.view === "road" ? ", crash" : ", ended") : "";

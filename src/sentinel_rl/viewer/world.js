@@ -158,20 +158,20 @@ const World = (() => {
                 context.globalAlpha = 1;
             }
             // Actions that lead to the same place have their dots side by side, in the order of their numbers.
-      const groups = [];
-      for (const end of ends.sort((one, other) => one.a - other.a)) {
-        const same = groups.find(([first]) => Math.hypot(first.at[0] - end.at[0], first.at[1] - end.at[1]) < 9);
-        if (same) same.push(end);
-        else groups.push([end]);
-      }
-      for (const group of groups) {
-        group.forEach(({ at, a, strong, wrecked }, i) => {
-          drawEnd(context, at[0] + (i - (group.length - 1) / 2) * 15, at[1], a, strong, wrecked);
-        });
-      }
-    }
+            const groups = [];
+            for (const end of ends.sort((one, other) => one.a - other.a)) {
+                const same = groups.find(([first]) => Math.hypot(first.at[0] - end.at[0], first.at[1] - end.at[1]) < 9);
+                if (same) same.push(end);
+                else groups.push([end]);
+            }
+            for (const group of groups) {
+                group.forEach(({ at, a, strong, wrecked }, i) => {
+                    drawEnd(context, at[0] + (i - (group.length - 1) / 2) * 15, at[1], a, strong, wrecked);
+                });
+            }
+        }
 
-    function drawEnd(context, x, y, action, strong, wrecked) {
+        function drawEnd(context, x, y, action, strong, wrecked) {
             context.beginPath();
             context.arc(x, y, strong ? 9 : 7.5, 0, 2 * Math.PI);
             context.fillStyle = colour(recording.colours[action]);
