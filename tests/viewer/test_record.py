@@ -131,6 +131,17 @@ def test_agents_without_laws_show_their_estimates(name):
     assert found.arrays["lengths"].max() <= 6
 
 
+def test_drivers_that_only_act_are_shown_too():
+    """Here one that chooses by the true state of the road."""
+    agent = srl.make_agent("highway-search", ROAD)
+    found = record(agent, ROAD, 2, SEED, state=agent.init(ROAD.spec, jax.random.key(0)))
+    played = srl.evaluate(agent, jnp.zeros(()), ROAD, 2, SEED)
+    np.testing.assert_array_equal(found.arrays["lengths"], played.length)
+    np.testing.assert_allclose(np.add.reduceat(found.arrays["reward"], found.starts()), played.reward, rtol=1e-5)
+    assert found.arrays["value"].argmax(-1).tolist() == found.arrays["action"].tolist()
+    assert "does not tell" in found.about.note
+
+
 def test_a_gymnasium_environment_without_pictures_shows_what_is_seen():
     agent = tiny(Box2D(), v_min=0.0, v_max=5.0)
     found = record(agent, Box2D(), episodes=2, seed=3)

@@ -246,9 +246,7 @@ def assess(
 
 
 def watch(
-    path: Annotated[
-        Path, typer.Argument(metavar="RUN", help="The folder of a run, or a policy that an agent's save() wrote.")
-    ],
+    path: PolicyArgument,
     html: Annotated[
         Path | None, typer.Option("--html", metavar="FILE", help="The page.", show_default="RUN's name .html, here")
     ] = None,
@@ -267,7 +265,7 @@ def watch(
 
     **Examples**
 
-    - `sentinel watch runs/road`
+    - `sentinel watch highway-composite`
     - `sentinel watch runs/road --html road.html --episodes 5 --seed 7`
     - `sentinel watch runs/road --on highway-env`
     """

@@ -2,11 +2,9 @@
 
 from pathlib import Path
 
-from sentinel_rl.api import Learner, load_agent
 from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import results
 from sentinel_rl.errors import UsageError
-from sentinel_rl.training.policy import load_policy
 from sentinel_rl.viewer import Recording, record, save_recording, write_page
 
 
@@ -23,26 +21,17 @@ def run(
     """Play episodes, write the page, and the recording where that is asked for; print where they are."""
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--html {html}: give a file that ends in .html")
-    agent, env = _agent(path, seed_index, on)
-    recording = record(agent, env, episodes, seed, first=first)
+    run = read_run(path)
+    if not 0 <= seed_index < len(run.seeds):
+        raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
+    env = on or run.env
+    recording = record(run.policies(env)[seed_index], env, episodes, seed, first=first)
     console = results()
     console.print(_summary(recording), markup=False, soft_wrap=True)
     if save is not None:
         console.print(f"recording: {save_recording(recording, save)}", markup=False, soft_wrap=True)
     page = write_page(recording, html if html is not None else Path(f"{path.resolve().stem}.html"))
     console.print(f"page: {page}", markup=False, soft_wrap=True)
-
-
-def _agent(path: Path, seed_index: int, on: str | None) -> tuple[Learner, str]:
-    """The agent of a run's folder or of a policy's file, and the name of its environment."""
-    if path.is_file():
-        env = on or load_policy(path).handle.spec.name
-        return load_agent(path, env), env
-    run = read_run(path)
-    if not 0 <= seed_index < len(run.seeds):
-        raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
-    env = on or run.env
-    return run.policies(env)[seed_index], env
 
 
 def _summary(recording: Recording) -> str:

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from sentinel_rl.agents.agent import Agent
+from sentinel_rl.agents.agent import Agent, greedy_in
 from sentinel_rl.envs.handle import EnvHandle
 from sentinel_rl.envs.spec import Env, TimeStep
 from sentinel_rl.errors import NumericalError, SentinelError, UsageError
@@ -188,7 +188,7 @@ def _turn(
 ) -> tuple[Int[Array, " E"], Any, TimeStep]:
     """One decision in every episode."""
     own = jax.vmap(lambda key: jax.random.split(jax.random.fold_in(key, step)))(keys)
-    action = jax.vmap(lambda seen, key: agent.greedy(state, seen, key))(obs, own[:, 0])
+    action = jax.vmap(lambda *seen: greedy_in(agent, state, env, *seen))(worlds, obs, own[:, 0])
     following, after = jax.vmap(env.step)(worlds, action, own[:, 1])
     return action, following, after
 

@@ -6,7 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sentinel_rl.agents.agent import Account, Agent
+from sentinel_rl.agents.agent import Account, Agent, BaseAgent
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, require_sizes, resolve_env
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.registry import make_env
@@ -21,6 +21,7 @@ from sentinel_rl.viewer.schema import About, TimeLimit
 # Observations are explained in batches of this many: one program serves all episodes.
 _BATCH = 64
 _PER_SECOND = 15.0
+SILENT = "It does not tell what its actions are worth: 1 is the action that it takes."
 
 
 def record(
@@ -69,13 +70,14 @@ def record(
         trips = play_gymnasium(who, known, handle, *course, draw)
         view = "frames" if draws else "chart"
         picture = pictures.pack_images([image for trip in trips for image in trip.scenes]) if draws else {}
-    told, words = _told(who, known, np.concatenate([trip.obs for trip in trips]))
+    steps = _steps(trips, gamma)
+    told, words = _told(who, known, steps["obs"]) if _tells(who) else _silent(steps["action"], handle)
     road = {"lanes": handle.env.lanes_count, "substeps": _substeps(handle.env)} if view == "road" else {}
     about = About(
         env=handle.spec.name,
         agent=str(getattr(agent, "kind", type(who).__name__)),
         objective=who.objective,
-        note=who.caveat,
+        note=who.caveat if _tells(who) else SILENT,
         actions=_names(handle),
         seed=seed,
         gamma=gamma,
@@ -85,7 +87,7 @@ def record(
         **words,
         **road,
     )
-    return Recording(about, _steps(trips, gamma) | told | picture)
+    return Recording(about, steps | told | picture)
 
 
 def drawn_env(env: EnvLike) -> EnvHandle:
@@ -169,6 +171,17 @@ def _told(agent: Agent, state: Any, obs: np.ndarray) -> tuple[dict[str, np.ndarr
         "aggregate": composite.aggregate,
     }
     return {name: np.array(array, np.float32) for name, array in arrays.items()}, words
+
+
+def _tells(agent: Agent) -> bool:
+    """Whether an agent explains its decisions."""
+    return has_laws(agent) or getattr(type(agent), "account", BaseAgent.account) is not BaseAgent.account
+
+
+def _silent(actions: np.ndarray, handle: EnvHandle) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What is shown of an agent that only acts: 1 for what it does."""
+    value = np.eye(handle.spec.num_actions, dtype=np.float32)[actions]
+    return {"value": value, "parts": np.zeros((len(actions), 0, value.shape[1]), np.float32)}, {}
 
 
 def _in_batches(function: Any, agent: Agent, state: Any, obs: np.ndarray) -> Any:
