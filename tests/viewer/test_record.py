@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import sentinel_rl as srl
+from sentinel_rl.agents.agent import FixedPolicy
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.errors import IncompatibleError, UsageError
 from sentinel_rl.explanation import explain
@@ -131,15 +132,22 @@ def test_agents_without_laws_show_their_estimates(name):
     assert found.arrays["lengths"].max() <= 6
 
 
+class Clock(FixedPolicy):
+    """Chooses by the true state, the time, and tells nothing."""
+
+    def act(self, state, obs, epsilon, key):
+        raise UsageError("an observation is not enough")
+
+    def choose_in(self, state, env, env_state, obs, key):
+        return (env_state.time % 2 + 3).astype(jnp.int32)
+
+
 def test_drivers_that_only_act_are_shown_too():
-    """Here one that chooses by the true state of the road."""
-    agent = srl.make_agent("highway-search", ROAD)
-    found = record(agent, ROAD, 2, SEED, state=agent.init(ROAD.spec, jax.random.key(0)))
-    played = srl.evaluate(agent, jnp.zeros(()), ROAD, 2, SEED)
-    np.testing.assert_array_equal(found.arrays["lengths"], played.length)
-    np.testing.assert_allclose(np.add.reduceat(found.arrays["reward"], found.starts()), played.reward, rtol=1e-5)
-    assert found.arrays["value"].argmax(-1).tolist() == found.arrays["action"].tolist()
+    found = record(Clock(), ROAD, 1, SEED, state=jnp.zeros(()))
+    assert found.arrays["action"].tolist() == [3, 4, 3, 4][: found.decisions]
+    np.testing.assert_array_equal(found.arrays["value"], np.eye(5)[found.arrays["action"]])
     assert "does not tell" in found.about.note
+    assert (found.about.agent, found.about.parts) == ("Clock", ())
 
 
 def test_a_gymnasium_environment_without_pictures_shows_what_is_seen():
