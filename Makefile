@@ -21,7 +21,7 @@ export NO_MKDOCS_2_WARNING := 1
 
 ##@ Use
 .PHONY: demo bench docs docs-serve
-demo: $(VENV)/.base  ## train SENTINEL-4 on CartPole for about a minute, and explain one of its decisions
+demo: $(VENV)/.base  ## train SENTINEL-4 on CartPole for about a minute, and show how it decides
 	@$(BIN)/sentinel demo
 
 bench: $(VENV)/.bench $(VENV)/.clients  ## run the benchmarks

@@ -10,13 +10,14 @@ import pytest
 
 from sentinel_rl.agents.agent import Account, BaseAgent
 from sentinel_rl.agents.sentinel import SentinelAgent, SentinelState
+from sentinel_rl.belief import Belief
 from sentinel_rl.envs.handle import EnvHandle
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
-from sentinel_rl.explanation import Estimates, Explanation, explain
+from sentinel_rl.explanation import Estimates, Explanation, explain, short_number
 from sentinel_rl.nets import init_networks
-from sentinel_rl.returns import Support
-from sentinel_rl.risk import CVaR, Expectation
+from sentinel_rl.returns import CategoricalReturn, Support
+from sentinel_rl.risk import CVaR, Expectation, assess
 from tests.training.pole import compilations
 
 OBS = np.array([2.0, -1.0], np.float32)
@@ -85,9 +86,15 @@ def test_scaled_weights_explain_what_the_agent_acts_on():
 
 
 def test_the_table_marks_the_choice(why: Explanation):
-    first, head, *rows = str(why).splitlines()
+    first, head, *rows, last = str(why).splitlines()
     assert first == "maximising cvar:0.25 o cvar:0.25"
-    assert head.split()[:4] == ["mean", "aleatory_penalty", "epistemic_penalty", "composite"]
+    assert head.split() == ["mean", "chance", "ignorance", "value"]
+    assert last == why.sentence
+    assert max(map(len, str(why).splitlines())) <= 80
+    parts = why.assessment
+    numbers = np.array([[float(number) for number in row[10:].split()] for row in rows])
+    wanted = np.stack([parts.mean, parts.aleatory_penalty, parts.epistemic_penalty, parts.composite], axis=-1)
+    np.testing.assert_allclose(numbers, wanted, rtol=1e-3, atol=1e-6)
     assert [row[0] for row in rows] == [">" if a == why.action else " " for a in range(4)]
     assert [row[2:5] for row in rows] == ["[0]", "[1]", "[2]", "[3]"]
 
@@ -96,20 +103,42 @@ def test_actions_are_counted_as_the_environment_does(why: Explanation):
     shifted = told(first_action=1)
     assert shifted.action == why.action + 1
     assert list(shifted.actions) == [1, 2, 3, 4]
-    assert [row[2:5] for row in str(shifted).splitlines()[2:]] == ["[1]", "[2]", "[3]", "[4]"]
+    assert [row[2:5] for row in str(shifted).splitlines()[2:-1]] == ["[1]", "[2]", "[3]", "[4]"]
     assert json.loads(shifted.to_json())["actions"] == [1, 2, 3, 4]
 
 
 def test_actions_have_the_names_of_the_environment(why: Explanation):
     named = told(names=("left", "keep lane", "right", "brake"))
     assert named.labels == ["left", "keep lane", "right", "brake"]
-    rows = str(named).splitlines()[2:]
+    rows = str(named).splitlines()[2:-1]
     assert [row[2:12].strip() for row in rows] == named.labels
     assert rows[why.action].startswith(f"> {named.labels[why.action]}")
-    assert [row.split()[-1] for row in rows] == [row.split()[-1] for row in str(why).splitlines()[2:]]
+    assert [row.split()[-1] for row in rows] == [row.split()[-1] for row in str(why).splitlines()[2:-1]]
     assert json.loads(named.to_json())["action_names"] == named.labels
     assert named.plot().axes[why.action].get_title() == f"{named.labels[why.action]} (chosen)"
     assert "action_names" not in json.loads(why.to_json())
+
+
+def test_the_decision_in_one_sentence(why: Explanation):
+    """Against numbers that are worked out here."""
+    parts, names = why.assessment, ("A", "B", "C", "D")
+    second, best = np.argsort(parts.composite)[-2:]
+    margin = parts.composite[best] - parts.composite[second]
+    assert told(names=names).sentence == (
+        f"{names[best]}, by {short_number(float(margin))} over {names[second]}: "
+        f"chance costs {short_number(float(parts.aleatory_penalty[best]))}, "
+        f"ignorance {short_number(float(parts.epistemic_penalty[best]))}"
+    )
+
+
+def test_why_not_another_action():
+    belief = Belief(CategoricalReturn([0.0, 1.0, 2.0], [[[0, 0, 1], [0.5, 0, 0.5]], [[0, 0, 1], [0, 1, 0]]]))
+    why = Explanation(belief, assess(belief, CVaR(0.5), CVaR(0.5)), "", action_names=("SURE", "BET"))
+    assert why.sentence == "SURE, by 2 over BET: chance costs 0, ignorance 0"
+    assert why.why_not(1) == "BET is worth 2 less: its mean is 1 lower, chance costs 0.5 more, ignorance 0.5 more"
+    assert why.why_not(0).endswith("its mean is the same, chance costs the same, ignorance the same")
+    with pytest.raises(UsageError, match="action 2 does not exist: choose one of 0, 1"):
+        why.why_not(2)
 
 
 def test_an_agent_without_laws_tells_its_numbers():
@@ -119,6 +148,8 @@ def test_an_agent_without_laws_tells_its_numbers():
     assert isinstance(why, Estimates)
     assert (why.action, why.measure, why.note, why.draws) == (1, "its value", "", None)
     assert [row.split() for row in str(why).splitlines()[1:3]] == [["value", "spread"], ["[0]", "1", "0.5"]]
+    assert why.sentence == "[1], by 1 over [2]"
+    assert why.why_not(3) == "[3] is worth 3 less"
     assert json.loads(why.to_json())["spread"] == [0.5] * 4
 
 

@@ -196,7 +196,8 @@ def test_frontier(run, copied):
 def test_assess(run, trained, tmp_path):
     code, out, _ = run("assess", trained, "--obs", "0,0,0.1,0", "--plot", tmp_path / "why.png")
     assert code == 0
-    assert "epistemic_penalty" in out
+    assert "ignorance" in out
+    assert max(map(len, out.splitlines())) <= 80
     assert (tmp_path / "why.png").read_bytes().startswith(b"\x89PNG")
     code, out, _ = run("assess", trained, "--seed-index", "1", "--json")
     assert json.loads(out)["action"] in (0, 1)
@@ -237,9 +238,11 @@ def test_an_environment_without_a_jax_form(run, tmp_path, monkeypatch, agent):
 def test_demo_trains_and_explains(run, tmp_path):
     code, out, complaint = run("demo", "--quick", "--out", tmp_path)
     assert code == 0, complaint
-    for words in ("100 Gaussian models", "How sure is it?", "epistemic_penalty", "decision.png"):
+    for words in ("100 Gaussian models", "How sure is it?", "ignorance", "decision.png"):
         assert words in out
     assert (tmp_path / "decision.png").exists()
+    assert (tmp_path / "watch.html").read_text().startswith("<!doctype html>")
+    assert str(tmp_path / "watch.html") in out
 
 
 def test_periodic_evaluations_keep_the_best_policy(run, tmp_path):

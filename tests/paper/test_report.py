@@ -13,7 +13,7 @@ from sentinel_paper import registry
 from sentinel_paper.report import collect, write_report
 from sentinel_paper.report_rows import anchor, title
 from sentinel_rl.errors import CorruptError, UsageError
-from tests.paper import node
+from tests import node
 
 PRESETS = "table-ensemble-size"
 VOID = {"meta", "link", "br", "img", "hr", "input"}

@@ -10,7 +10,7 @@ import pytest
 from sentinel_paper.report import collect, write_report
 from sentinel_paper.report_rows import title
 from sentinel_paper.statements import judge
-from tests.paper import node
+from tests import node
 
 TOOLS = Path(__file__).parent / "browser"
 clients = pytest.mark.clients

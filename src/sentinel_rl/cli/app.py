@@ -36,6 +36,7 @@ def build() -> typer.Typer:
     app.command()(commands.train)
     app.command("eval")(commands.evaluate)
     app.command()(commands.assess)
+    app.command()(commands.watch)
     app.command()(commands.verify)
     app.command()(commands.frontier)
     app.command()(commands.risk)

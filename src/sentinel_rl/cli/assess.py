@@ -1,6 +1,7 @@
 """``sentinel assess``: why a trained agent prefers an action."""
 
 import io
+import textwrap
 from pathlib import Path
 
 import jax
@@ -15,6 +16,7 @@ from sentinel_rl.errors import UsageError
 from sentinel_rl.explanation import Decision
 from sentinel_rl.storage.atomic import write_file
 
+COLUMNS = 80
 KINDS = (".png", ".svg", ".pdf")
 
 
@@ -40,7 +42,8 @@ def show(why: Decision, obs: np.ndarray) -> None:
     """Print the table of a decision."""
     console = results()
     numbers = ", ".join(f"{number:.4g}" for number in np.ravel(obs))
-    console.print(f"at the observation ({numbers})\n{why}", markup=False, soft_wrap=True)
+    console.print(textwrap.fill(f"at the observation ({numbers})", COLUMNS), markup=False, soft_wrap=True)
+    console.print(str(why), markup=False, soft_wrap=True)
 
 
 def draw(why: Decision, path: Path) -> Path:

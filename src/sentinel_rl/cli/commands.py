@@ -19,8 +19,8 @@ def demo(
 ) -> None:
     """Show in a minute what composite risk is, and what an agent that uses it knows.
 
-    Prints a table of the paper's Gaussian example, trains SENTINEL-4 on CartPole, and explains one of its decisions in
-    a table and a picture.
+    Prints a table of the paper's Gaussian example, trains SENTINEL-4 on CartPole, explains one of its decisions in a
+    table and a picture, and writes a page that shows two episodes with the reasons of every decision.
 
     **Examples**
 
@@ -243,6 +243,35 @@ def assess(
     from sentinel_rl.cli.assess import run
 
     run(path, obs, seed_index, plot, as_json)
+
+
+def watch(
+    path: PolicyArgument,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="The page.", show_default="RUN's name .html, here")
+    ] = None,
+    episodes: Annotated[int, typer.Option(min=1, max=1000, help="Episodes to play.")] = 5,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 7,
+    first: Annotated[int, typer.Option(min=0, help="Number of the first episode.")] = 0,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    on: Annotated[
+        str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
+    ] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording as well.")] = None,
+) -> None:
+    """Watch a trained agent decide: one page with the world, the reasons of every decision, and what if.
+
+    The page is whole in itself: it opens from disk, without a server and without a network, and can be sent to others.
+
+    **Examples**
+
+    - `sentinel watch highway-composite`
+    - `sentinel watch runs/road --html road.html --episodes 5 --seed 7`
+    - `sentinel watch runs/road --on highway-env`
+    """
+    from sentinel_rl.cli.watch import run
+
+    run(path, html, episodes, seed, first, seed_index, on, save)
 
 
 def verify(path: RunArgument) -> None:

@@ -22,6 +22,7 @@ from sentinel_rl.plotting import ADDITIVE, COMPOSITE, NEUTRAL, TOTAL
 from sentinel_rl.returns import CategoricalReturn, GaussianMixture
 from sentinel_rl.risk import CVaR
 from sentinel_rl.storage.atomic import writable_folder
+from sentinel_rl.viewer import record, write_page
 
 ALPHAS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 ALPHA = 0.25
@@ -175,15 +176,15 @@ def _draw_choices(axes: Axes, choices: list[Choice]) -> None:
 
 ABOUT = """\
 Four networks, each trained on its own share of what was seen, tell the law of the return of every action. \
-aleatory_penalty is what chance costs, epistemic_penalty what the networks' disagreement costs; \
-mean - aleatory_penalty - epistemic_penalty = composite, and the action of the highest composite is taken (>).
+chance is what randomness in the outcome costs, ignorance what the networks' disagreement costs; \
+mean - chance - ignorance = value, and the action of the highest value is taken (>).
 """
 FULL: dict[str, Any] = {"k": 4, "aleatory": "cvar:0.25", "epistemic": "cvar:0.25"}
 QUICK: dict[str, Any] = FULL | {"k": 2, "hidden": (8,), "capacity": 400}
 
 
 def show_agent(out: Path, quick: bool) -> None:
-    """Train, evaluate, explain one decision and draw it."""
+    """Train, evaluate, explain one decision and draw it, and write a page that shows two episodes."""
     writable_folder(out)
     place, console = out / "pole", results()
     console.print("training SENTINEL on CartPole: the pole is to be kept upright for 500 steps", soft_wrap=True)
@@ -197,4 +198,9 @@ def show_agent(out: Path, quick: bool) -> None:
     show(why, seen)
     picture = draw(why, out / "decision.png")
     console.print(ABOUT, soft_wrap=False)
-    console.print(f"picture: {picture}\nnext: sentinel assess {place} --obs 0,0,0.1,0", markup=False, soft_wrap=True)
+    page = write_page(record(agent, episodes=2, seed=7, longest=60 if quick else 250), out / "watch.html")
+    console.print(
+        f"picture: {picture}\nwatch it decide, in a browser: {page}\nnext: sentinel assess {place} --obs 0,0,0.1,0",
+        markup=False,
+        soft_wrap=True,
+    )

@@ -3,7 +3,8 @@
 Every function takes arrays ``[vehicles, *batch]``: worlds beside each other on the last axis.
 """
 
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -65,9 +66,40 @@ class _Moving(NamedTuple):
     verdict: Verdict
 
 
+class Traces(NamedTuple):
+    """Where the vehicles are after each simulation step of a decision; see `HighwayState`."""
+
+    x: Float[Array, "S V ..."]
+    y: Float[Array, "S V ..."]
+    heading: Float[Array, "S V ..."]
+    speed: Float[Array, "S V ..."]
+    crashed: Bool[Array, "S V ..."]
+
+
 def advance(rules: Rules, state: HighwayState, action: Int[Array, "..."]) -> HighwayState:
     """Carry out a decision."""
     state = _command(rules, state, action)
+    substep, moving = _begin(rules, state)
+    unroll = 1 if jax.default_backend() == "cpu" else min(_UNROLL, rules.substeps)
+    end = jax.lax.fori_loop(0, rules.substeps, lambda _, now: substep(now), moving, unroll=unroll)
+    return _finish(state, end)
+
+
+def trace(rules: Rules, state: HighwayState, action: Int[Array, "..."]) -> tuple[HighwayState, Traces]:
+    """Carry out a decision as `advance` does, and tell where the vehicles were on the way."""
+    state = _command(rules, state, action)
+    substep, moving = _begin(rules, state)
+
+    def turn(now: _Moving, _: None) -> tuple[_Moving, Traces]:
+        then = substep(now)
+        return then, Traces(then.x, then.y, then.heading, then.speed, then.verdict.crashed)
+
+    end, passed = jax.lax.scan(turn, moving, length=rules.substeps)
+    return _finish(state, end), passed
+
+
+def _begin(rules: Rules, state: HighwayState) -> tuple[Callable[[_Moving], _Moving], _Moving]:
+    """One simulation step as a function, and where it starts."""
     always = state.time.reshape(-1)[0] >= 0
     sin, cos = stage(sin_cos, always, state.heading)
     moving = _Moving(
@@ -82,12 +114,15 @@ def advance(rules: Rules, state: HighwayState, action: Int[Array, "..."]) -> Hig
         Verdict(state.crashed, state.hit, state.push_x, state.push_y),
     )
 
-    def substep(_: Any, now: _Moving) -> _Moving:
+    def substep(now: _Moving) -> _Moving:
         orders = _decide(rules, now, state.target_speed, state.delta, always)
         return _collide(rules, stage(lambda: _move(rules.frequency, now, orders), always), always)
 
-    unroll = 1 if jax.default_backend() == "cpu" else min(_UNROLL, rules.substeps)
-    end = jax.lax.fori_loop(0, rules.substeps, substep, moving, unroll=unroll)
+    return substep, moving
+
+
+def _finish(state: HighwayState, end: _Moving) -> HighwayState:
+    """The state after the last simulation step of a decision."""
     return state._replace(
         x=end.x,
         y=end.y,

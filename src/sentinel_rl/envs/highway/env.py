@@ -11,9 +11,9 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from sentinel_rl.envs.highway import batching, road
 from sentinel_rl.envs.highway.checks import check
-from sentinel_rl.envs.highway.dynamics import Rules, advance
+from sentinel_rl.envs.highway.dynamics import Rules, Traces, advance, trace
 from sentinel_rl.envs.highway.numerics import sin_cos
-from sentinel_rl.envs.highway.observation import FEATURES, observe
+from sentinel_rl.envs.highway.observation import FEATURES, observe, rows_seen
 from sentinel_rl.envs.highway.reset import OTHERS_SPEED, draw_state, steps_until_due
 from sentinel_rl.envs.highway.state import HighwayState
 from sentinel_rl.envs.highway.view import draw_highway
@@ -189,6 +189,16 @@ class Highway(eqx.Module):
         obs: Array = batching.batched(_observe, self, state)
         return obs
 
+    def trace(self, state: HighwayState, action: Int[Array, ""]) -> tuple[HighwayState, Traces]:
+        """Drive for one decision as `step` does, and tell where all vehicles are after each simulation step."""
+        result: tuple[HighwayState, Traces] = batching.batched(_trace, self, state, jnp.asarray(action))
+        return result
+
+    def seen(self, state: HighwayState) -> Int[Array, " rows"]:
+        """The vehicles in the rows of the observation, by number; -1 where a row is empty."""
+        rows: Array = batching.batched(_seen, self, state)
+        return rows
+
     def render(self, state: HighwayState) -> UInt8[np.ndarray, "height width 3"]:
         """Draw the road around the ego."""
         return draw_highway(state, self.lanes_count)
@@ -239,6 +249,14 @@ class Highway(eqx.Module):
 
 def _observe(env: Highway, state: HighwayState) -> Float[Array, "obs ..."]:
     return observe(state, env.observed_vehicles, env.lanes_count)
+
+
+def _seen(env: Highway, state: HighwayState) -> Int[Array, "rows ..."]:
+    return rows_seen(state, env.observed_vehicles)
+
+
+def _trace(env: Highway, state: HighwayState, action: Int[Array, "..."]) -> tuple[HighwayState, Traces]:
+    return trace(env._rules(), state, action)
 
 
 def _step(env: Highway, state: HighwayState, action: Int[Array, "..."]) -> tuple[HighwayState, TimeStep]:

@@ -42,6 +42,17 @@ def observe(state: HighwayState, count: int, lanes: int) -> Float[Array, "obs ..
     return jnp.stack(rows)
 
 
+def rows_seen(state: HighwayState, count: int) -> Int[Array, "rows ..."]:
+    """The vehicles that the rows of `observe` show, by number: the ego, then the nearest others, or -1 for nobody."""
+    seen, rank = _ranked(state)
+    numbers = row_numbers(state.x).astype(jnp.int32)
+    rows = [jnp.zeros_like(rank[0])]
+    for place in range(count - 1):
+        mine = seen & (rank == place)
+        rows.append(jnp.sum(jnp.where(mine, numbers + 1, 0), axis=0) - 1)
+    return jnp.stack(rows)
+
+
 def _ranked(state: HighwayState) -> tuple[Bool[Array, "V ..."], Int[Array, "V ..."]]:
     """Whom the ego sees, and in which order: by distance along the road, and by number between equals."""
     rows = row_numbers(state.x)

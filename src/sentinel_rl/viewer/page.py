@@ -1,0 +1,104 @@
+"""One self-contained page for a recording: no server, no network, nothing from elsewhere.
+
+The page executes nothing of a recording: its data is JSON in a block that is not a script, every ``<``, ``>`` and ``&``
+of it escaped; the page's own scripts set text as text; and its content security policy allows exactly these scripts, by
+their hashes, and images that are part of the page.
+"""
+
+import base64
+import dataclasses
+import hashlib
+import json
+from functools import cache
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+import numpy as np
+
+from sentinel_rl._version import __version__
+from sentinel_rl.explanation import WORDS
+from sentinel_rl.storage.atomic import make_folder, write_file
+from sentinel_rl.viewer.recording import Recording
+
+SCRIPTS = (
+    *("risk.js", "dom.js", "recording.js", "reasons.js", "world.js", "charts.js"),
+    *("timeline.js", "decision.js", "whatif.js", "outcome.js", "page.js"),
+)
+# Where the laws are larger than this, they are rounded to 16 bits.
+LARGEST_LAWS = 4_000_000
+_ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
+
+
+def write_page(recording: Recording, path: str | Path) -> Path:
+    """Write the page of a recording; a bare name gets ``.html``.
+
+    Raises:
+        StorageError: when it could not be written.
+    """
+    target = Path(path) if Path(path).suffix else Path(f"{path}.html")
+    make_folder(target.parent)
+    return write_file(target, page_text(recording))
+
+
+def page_text(recording: Recording) -> str:
+    """The page of a recording, as one HTML document."""
+    style, scripts = _part("page.css"), [_part(name) for name in SCRIPTS]
+    about = recording.about
+    policy = {
+        "default-src": "'none'",
+        "script-src": " ".join(map(_hash, scripts)),
+        "style-src": _hash(style),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+    return Template(_part("page.html")).substitute(
+        policy="; ".join(f"{name} {value}" for name, value in policy.items()),
+        title=escape(f"Watch it decide: {about.agent} in {about.env}"),
+        style=style,
+        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
+        data=_embedded(_data(recording)),
+    )
+
+
+def _data(recording: Recording) -> dict[str, Any]:
+    """What the page reads."""
+    about = recording.about
+    laws = recording.arrays.get("probs")
+    rounded = laws is not None and laws.nbytes > LARGEST_LAWS
+    note = " Its laws are rounded to 16 bits, to keep the page small." if rounded else ""
+    return {
+        "about": dataclasses.asdict(about),
+        "words": dict(WORDS),
+        "made": f"Recorded with sentinel-rl {__version__}.{note}",
+        "arrays": {
+            name: _packed(array.astype(np.float16) if name == "probs" and rounded else array)
+            for name, array in recording.arrays.items()
+        },
+    }
+
+
+def _packed(array: np.ndarray) -> dict[str, Any]:
+    kind = "uint8" if array.dtype == np.bool_ else array.dtype.name
+    content = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
+    return {"type": kind, "shape": list(array.shape), "data": base64.b64encode(content).decode()}
+
+
+def _embedded(data: dict[str, Any]) -> str:
+    """JSON that ends no script block and opens no comment, whatever its texts hold."""
+    text = json.dumps(data, allow_nan=False)
+    for letter, written in _ESCAPES.items():
+        text = text.replace(letter, written)
+    return text
+
+
+def _hash(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@cache
+def _part(name: str) -> str:
+    return (files("sentinel_rl.viewer") / name).read_text(encoding="utf-8")
