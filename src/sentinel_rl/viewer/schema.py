@@ -12,7 +12,6 @@ A picture of the world is one of three views.
 """
 
 import dataclasses
-import math
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, get_args
@@ -21,6 +20,7 @@ import numpy as np
 
 from sentinel_rl.errors import CorruptError, IncompatibleError
 from sentinel_rl.storage.manifest import Leaf
+from sentinel_rl.storage.validation import LONGEST_NAME, LONGEST_TEXT, is_text, names, number, require, text, whole
 
 VERSION = 1
 
@@ -51,11 +51,9 @@ VIEWS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "frames": {"image_at": ("int32", "G"), "image_ends": ("int32", "G"), "images": ("uint8", "B")},
     "chart": {},
 }
-_LONGEST_TEXT, _LONGEST_NAME, _MOST_NAMES = 2000, 100, 1000
 # What no list of numbers here has: a forged file cannot ask for more.
 _LARGEST_AXIS = 10_000_000
 _TOLERANCE = 1e-3
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -127,24 +125,24 @@ def read_about(about: Mapping[str, Any], where: str) -> About:
 def check_about(about: About, where: str) -> None:
     """Raise `ValueError` unless every entry has its type and range."""
     for name in ("env", "agent", "objective", "note"):
-        _text(name, getattr(about, name), _LONGEST_TEXT)
+        text(name, getattr(about, name), LONGEST_TEXT)
     for name in ("aleatory", "epistemic"):
         value = getattr(about, name)
-        _require(value is None or _is_text(value, _LONGEST_NAME), name, value, "a short text or None")
-    _require((about.aleatory is None) == (about.epistemic is None), "epistemic", about.epistemic, "given with aleatory")
-    _names("actions", about.actions, at_least=1)
-    _names("parts", about.parts, at_least=0)
-    _whole("seed", about.seed, 0, 2**63 - 1)
-    _number("gamma", about.gamma, 0.0, 1.0)
-    _number("per_second", about.per_second, 1e-3, 1e4)
+        require(value is None or is_text(value, LONGEST_NAME), name, value, "a short text or None")
+    require((about.aleatory is None) == (about.epistemic is None), "epistemic", about.epistemic, "given with aleatory")
+    names("actions", about.actions, at_least=1)
+    names("parts", about.parts, at_least=0)
+    whole("seed", about.seed, 0, 2**63 - 1)
+    number("gamma", about.gamma, 0.0, 1.0)
+    number("per_second", about.per_second, 1e-3, 1e4)
     for name, kind in (("time_limit", TimeLimit), ("view", View), ("aggregate", Aggregate)):
         value = getattr(about, name)
-        _require(isinstance(value, str) and value in get_args(kind), name, value, f"one of {get_args(kind)}")
+        require(isinstance(value, str) and value in get_args(kind), name, value, f"one of {get_args(kind)}")
     if about.view == "road":
-        _whole("lanes", about.lanes, 1, 50)
-        _whole("substeps", about.substeps, 1, 1000)
+        whole("lanes", about.lanes, 1, 50)
+        whole("substeps", about.substeps, 1, 1000)
     else:
-        _require((about.lanes, about.substeps) == (None, None), "lanes", about.lanes, f"None in the view {about.view}")
+        require((about.lanes, about.substeps) == (None, None), "lanes", about.lanes, f"None in the view {about.view}")
 
 
 def read_form(leaves: Sequence[Leaf], about: About, where: str) -> dict[str, np.ndarray]:
@@ -157,10 +155,10 @@ def read_form(leaves: Sequence[Leaf], about: About, where: str) -> dict[str, np.
     try:
         for leaf in leaves:
             name = re.fullmatch(r"\['([a-z_]+)'\]", leaf.path)
-            _require(name is not None and leaf.prng is None, "array", leaf.path, "one of a recording")
+            require(name is not None and leaf.prng is None, "array", leaf.path, "one of a recording")
             for size in leaf.shape:
-                _whole(f"the shape of {leaf.path}", size, 0, _LARGEST_AXIS)
-            _require(leaf.dtype in ("float32", "int32", "bool", "uint8"), leaf.path, leaf.dtype, "of a known type")
+                whole(f"the shape of {leaf.path}", size, 0, _LARGEST_AXIS)
+            require(leaf.dtype in ("float32", "int32", "bool", "uint8"), leaf.path, leaf.dtype, "of a known type")
             form[name[1] if name else ""] = np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape)
         _sizes(about, form)
     except (ValueError, TypeError) as error:
@@ -173,21 +171,21 @@ def check_arrays(about: About, arrays: Mapping[str, np.ndarray], where: str) -> 
     sizes = _sizes(about, arrays)
     for name, array in arrays.items():
         if array.dtype == np.float32 and name != "realised":
-            _require(bool(np.isfinite(array).all()), name, "a number that is not finite", "finite")
-    _require(not np.isinf(arrays["realised"]).any(), "realised", "infinity", "finite, or NaN where it is not known")
+            require(bool(np.isfinite(array).all()), name, "a number that is not finite", "finite")
+    require(not np.isinf(arrays["realised"]).any(), "realised", "infinity", "finite, or NaN where it is not known")
     lengths = arrays["lengths"]
-    _require(bool((lengths >= 1).all()) and int(lengths.sum(dtype=np.int64)) == sizes["T"], "lengths", lengths, "a sum")
+    require(bool((lengths >= 1).all()) and int(lengths.sum(dtype=np.int64)) == sizes["T"], "lengths", lengths, "a sum")
     _within("action", arrays["action"], 0, sizes["A"] - 1)
     ends = np.cumsum(lengths) - 1
     inside = np.delete(arrays["terminated"] | arrays["truncated"], ends)
-    _require(not inside.any(), "terminated", "an end inside an episode", "false but at ends")
+    require(not inside.any(), "terminated", "an end inside an episode", "false but at ends")
     if "probs" in arrays:
-        _require(bool((np.diff(arrays["atoms"]) > 0).all()), "atoms", arrays["atoms"][:3], "ascending")
+        require(bool((np.diff(arrays["atoms"]) > 0).all()), "atoms", arrays["atoms"][:3], "ascending")
         for name, axis in (("probs", -1), ("weights", 1)):
             masses = arrays[name]
             sums = masses.sum(axis, dtype=np.float64)
             fine = bool((masses >= 0).all()) and bool((np.abs(sums - 1) < _TOLERANCE).all())
-            _require(fine, name, "other numbers", "probabilities that sum to 1")
+            require(fine, name, "other numbers", "probabilities that sum to 1")
     if about.view == "road":
         _within("seen", arrays["seen"], -1, sizes["V"] - 1)
     if about.view == "frames":
@@ -197,63 +195,34 @@ def check_arrays(about: About, arrays: Mapping[str, np.ndarray], where: str) -> 
 def _check_images(arrays: Mapping[str, np.ndarray], sizes: Mapping[str, int]) -> None:
     at, ends, images = arrays["image_at"], arrays["image_ends"], arrays["images"]
     _within("image_at", at, 0, sizes["T"] + sizes["E"] - 1)
-    _require(at.size > 0 and at[0] == 0 and bool((np.diff(at) > 0).all()), "image_at", at[:3], "ascending from 0")
+    require(at.size > 0 and at[0] == 0 and bool((np.diff(at) > 0).all()), "image_at", at[:3], "ascending from 0")
     sizes_of = np.diff(ends.astype(np.int64), prepend=0)
-    _require(bool((sizes_of >= 12).all()) and int(ends[-1]) == images.size, "image_ends", ends[:3], "ends of images")
+    require(bool((sizes_of >= 12).all()) and int(ends[-1]) == images.size, "image_ends", ends[:3], "ends of images")
     for end, size in zip(ends.tolist(), sizes_of.tolist(), strict=True):
         head = images[end - size : end - size + 12].tobytes()
-        _require(head[:4] == b"RIFF" and head[8:] == b"WEBP", "images", head, "WebP images")
+        require(head[:4] == b"RIFF" and head[8:] == b"WEBP", "images", head, "WebP images")
 
 
 def _sizes(about: About, arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     """The sizes of the axes by their letters, which must be the same in all arrays."""
     fields = dict(_ALWAYS) | (LAWS if about.aleatory is not None else {}) | dict(VIEWS[about.view])
-    _require(set(arrays) == set(fields), "arrays", sorted(set(arrays) ^ set(fields))[:5], "those of its view")
+    require(set(arrays) == set(fields), "arrays", sorted(set(arrays) ^ set(fields))[:5], "those of its view")
     sizes = {"A": len(about.actions), "P": len(about.parts), "4": 4, "2": 2}
     for name, (dtype, axes) in fields.items():
         array, letters = arrays[name], axes.split()
-        _require(array.dtype.name == dtype, name, array.dtype.name, dtype)
-        _require(array.ndim == len(letters), name, f"shape {array.shape}", f"[{axes}]")
+        require(array.dtype.name == dtype, name, array.dtype.name, dtype)
+        require(array.ndim == len(letters), name, f"shape {array.shape}", f"[{axes}]")
         for letter, size in zip(letters, array.shape, strict=True):
             expected = sizes.setdefault(letter, size)
-            _require(size == expected, name, f"shape {array.shape}", f"[{axes}] with {letter} = {expected}")
-    _require(sizes["E"] >= 1 and sizes["T"] >= 1, "lengths", sizes["E"], "at least one decision")
+            require(size == expected, name, f"shape {array.shape}", f"[{axes}] with {letter} = {expected}")
+    require(sizes["E"] >= 1 and sizes["T"] >= 1, "lengths", sizes["E"], "at least one decision")
     for letter in ("K", "n", "V", "S", "O"):
-        _require(sizes.get(letter, 1) >= 1, f"axis {letter}", 0, "at least 1")
+        require(sizes.get(letter, 1) >= 1, f"axis {letter}", 0, "at least 1")
     if about.view == "road":
         frames = sizes["T"] * int(about.substeps or 0) + sizes["E"]
-        _require(sizes["F"] == frames, "cars", sizes["F"], f"{frames} rows: substeps times decisions, and the starts")
+        require(sizes["F"] == frames, "cars", sizes["F"], f"{frames} rows: substeps times decisions, and the starts")
     return sizes
 
 
-def _require(holds: bool, name: str, got: object, allowed: str) -> None:
-    if not holds:
-        raise ValueError(f"{name} must be {allowed}, got {str(got)[:80]!r}")
-
-
-def _is_text(value: object, longest: int) -> bool:
-    return isinstance(value, str) and len(value) <= longest and not _CONTROL.search(value)
-
-
-def _text(name: str, value: object, longest: int) -> None:
-    _require(_is_text(value, longest), name, value, f"a text of at most {longest} printable characters")
-
-
-def _names(name: str, values: object, at_least: int) -> None:
-    fine = isinstance(values, tuple) and at_least <= len(values) <= _MOST_NAMES
-    fine = fine and all(_is_text(value, _LONGEST_NAME) for value in values)  # type: ignore[attr-defined]
-    _require(fine, name, values, f"a list of at least {at_least} short names")
-
-
-def _whole(name: str, value: object, low: int, high: int) -> None:
-    fine = isinstance(value, int) and not isinstance(value, bool) and low <= value <= high
-    _require(fine, name, value, f"a whole number from {low} to {high}")
-
-
-def _number(name: str, value: object, low: float, high: float) -> None:
-    fine = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
-    _require(fine and low <= value <= high, name, value, f"a number from {low:g} to {high:g}")  # type: ignore[operator]
-
-
 def _within(name: str, array: np.ndarray, low: int, high: int) -> None:
-    _require(bool(((array >= low) & (array <= high)).all()), name, "a number beyond", f"from {low} to {high}")
+    require(bool(((array >= low) & (array <= high)).all()), name, "a number beyond", f"from {low} to {high}")
