@@ -62,6 +62,13 @@ def put(place: str, value: Any) -> Any:
 
 
 DELETED = object()
+
+
+def shown(value: Any) -> str:
+    """The name of a forged entry in a test's."""
+    return "deleted" if value is DELETED else str(value)[:30]
+
+
 POLICIES = [
     *[("about.spec.obs_size", value) for value in (-1, 0, 3, 2.5, "4", None, 10**9, 2**70, [4])],
     *[("about.spec.num_actions", value) for value in (-1, 0, 3, "2", 10**9)],
@@ -95,7 +102,7 @@ POLICIES = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value"), POLICIES, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(("place", "value"), POLICIES, ids=shown)
 @pytest.mark.usefixtures("untyped")
 def test_a_forged_policy_is_refused(place: str, value: Any, policy: Path, tmp_path: Path):
     forged = forge(policy, tmp_path / "forged.zip", put(place, value))
@@ -158,7 +165,7 @@ RECORDS = [
 ]
 
 
-@pytest.mark.parametrize(("place", "value"), RECORDS, ids=lambda value: str(value)[:30])
+@pytest.mark.parametrize(("place", "value"), RECORDS, ids=shown)
 def test_a_forged_record_is_put_into_quarantine(place: str, value: Any, tmp_path: Path):
     store = Store(tmp_path)
     path = store.put(Record(CELL, {"steps": np.arange(3), "episodes": np.ones(2)}, {"failures": {}, "seconds": {}}))
