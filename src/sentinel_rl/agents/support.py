@@ -49,7 +49,7 @@ def make_support(
         )
     try:
         return Support(low, high, 51 if atoms is None else atoms)
-    except ValueError as error:
+    except (TypeError, ValueError) as error:
         raise UsageError(f"{error}: check v_min, v_max, reward_range and atoms") from error
 
 
