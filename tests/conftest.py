@@ -57,14 +57,9 @@ def untyped():
 
 # Where numbers are compared with others to many digits, they are those that users get.
 OPTIMISED = ("tests/envs/highway", "tests/returns", "tests/risk")
-# Where two programs give the same bits, they do so as users compile them.
-SAME_BITS = (
-    "tests/api/test_class.py",
-    "tests/training/test_fused.py",
-    "tests/training/test_host.py",
-    "tests/training/test_trainer.py",
-    "tests/viewer/test_record.py",
-)
+# Where two programs give the same bits, they do so as users compile them. What one module has computed is compared with
+# by others of its folder: all of them compile alike.
+SAME_BITS = ("tests/api", "tests/training", "tests/viewer")
 _usual_options = compiler.get_compile_options
 _quick = {"xla_cpu_use_fusion_emitters": False}
 
@@ -73,22 +68,20 @@ def _quick_options(*args, env_options_overrides=None, **kwargs):
     return _usual_options(*args, env_options_overrides=_quick | (env_options_overrides or {}), **kwargs)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def optimised(request):
-    """Let XLA optimise as it does for users, in the tests of numbers and where much is computed."""
-    place = request.path.relative_to(request.config.rootpath).as_posix()
-    options = _usual_options if place.startswith((*OPTIMISED, *SAME_BITS)) else _quick_options
-    if place.startswith(SAME_BITS):
-        jax.clear_caches()  # what other tests have compiled is found again, whatever the options
-    jax.config.update("jax_disable_most_optimizations", not place.startswith(OPTIMISED))
+def _compile_with(options, optimise: bool) -> None:
+    """Compile in this way from here on: what was compiled in another way is forgotten, or it would be found again."""
+    if (compiler.get_compile_options, jax.config.values["jax_disable_most_optimizations"]) != (options, not optimise):
+        jax.clear_caches()
+    jax.config.update("jax_disable_most_optimizations", not optimise)
     compiler.get_compile_options = options
 
 
-@pytest.fixture
-def quick_compile(optimised, monkeypatch):
-    """Let XLA optimise little, where a test compiles much and computes next to nothing."""
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", True)
-    monkeypatch.setattr(compiler, "get_compile_options", _quick_options)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
+@pytest.fixture(autouse=True, scope="module")
+def optimised(request):
+    """Let XLA optimise as it does for users, in the tests of numbers and where much is computed.
+
+    A module that compiles much and computes next to nothing says ``COMPILE_QUICKLY = True``.
+    """
+    place = request.path.relative_to(request.config.rootpath).as_posix()
+    exact = place.startswith((*OPTIMISED, *SAME_BITS)) and not getattr(request.module, "COMPILE_QUICKLY", False)
+    _compile_with(_usual_options if exact else _quick_options, exact and place.startswith(OPTIMISED))
