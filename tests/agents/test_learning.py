@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sentinel_rl.agents.sentinel import Batch, SentinelAgent, SentinelState, cross_entropy
+from sentinel_rl.agents.sentinel import Batch, SentinelAgent, SentinelState, weighted_loss
 from sentinel_rl.nets import Networks
 from sentinel_rl.replay import Transition
 from sentinel_rl.risk import Expectation
@@ -128,7 +128,7 @@ def test_the_loss_and_its_gradient_are_softmax_minus_target(batch: Batch):
     rng = np.random.default_rng(1)
     weight, bias = rng.normal(size=(3, 3, 2, 9)), rng.normal(size=(3, 3, 9))
     networks = Networks((jnp.asarray(weight, jnp.float32),), (jnp.asarray(bias, jnp.float32),), 3)
-    loss, gradient = jax.jit(jax.value_and_grad(cross_entropy))(networks, batch)
+    loss, gradient = jax.jit(jax.value_and_grad(weighted_loss))(networks, batch)
     expected, by_weight, by_bias = 0.0, np.zeros_like(weight), np.zeros_like(bias)
     for member in range(3):
         for obs, action, target, mass in zip(*(np.asarray(part[member], float) for part in batch), strict=True):
@@ -235,7 +235,7 @@ def test_an_epoch_is_adam_on_consecutive_minibatches(batch: Batch):
     part = jax.tree.map(lambda leaf: leaf[:, :3], batch)
     first = fresh(agent)
     networks, _, loss = jax.jit(lambda a, s, b: a._epoch(a._adam, s.online, s.optimiser, b))(agent, first, part)
-    gradient_of = jax.jit(jax.value_and_grad(cross_entropy))
+    gradient_of = jax.jit(jax.value_and_grad(weighted_loss))
     moments: Any = jax.tree.map(lambda leaf: (np.zeros(leaf.shape), np.zeros(leaf.shape)), first.online)
     expected, losses = first.online, []
     for number, places in enumerate([slice(0, 2), slice(2, 3)], start=1):
