@@ -33,6 +33,7 @@ STEPS = {
 }
 AGENTS = ("sentinel", "dqn", "qrdqn")
 EPISODES = 100
+TOGETHER = 20
 # The episodes that judge begin with these seeds, far from those of training.
 FIRST_EPISODE = 1_000_000
 COLUMNS = ("env", "agent", "seed", "steps", "options", "mean_return", "sd_return", "seconds")
@@ -70,7 +71,8 @@ ZOO: Mapping[tuple[str, str], Mapping[str, Any]] = {
     ("qrdqn", "MountainCar-v0"): {**_CAR, "policy_kwargs": {"net_arch": [256, 256], "n_quantiles": 25}},
 }
 
-Predict = Callable[[Any], int]
+# The greedy actions at a batch of observations.
+Predict = Callable[[np.ndarray], np.ndarray]
 
 
 def make(name: str, agent: str) -> gymnasium.Env[Any, Any]:
@@ -93,29 +95,38 @@ def trained_by_sb3(agent: str, name: str, seed: int, steps: int) -> Predict:
     kind = DQN if agent == "dqn" else QRDQN
     model = kind("MlpPolicy", make(name, agent), seed=seed, device="cpu", **ZOO.get((agent, name), _OWN))
     model.learn(steps)
-    return lambda obs: int(model.predict(obs, deterministic=True)[0])
+    return lambda obs: np.asarray(model.predict(obs, deterministic=True)[0])
 
 
 def trained_by_us(name: str, seed: int, steps: int, options: Mapping[str, Any]) -> Predict:
     """Train SENTINEL."""
     from sentinel_rl import Sentinel
 
-    model = Sentinel("MlpPolicy", make(name, "sentinel"), seed=seed, **options)
+    env = make(name, "sentinel")
+    model = Sentinel("MlpPolicy", env, seed=seed, **options)
     model.learn(steps)
-    return lambda obs: int(model.predict(obs, deterministic=True)[0])
+
+    def predict(obs: np.ndarray) -> np.ndarray:
+        rows = np.stack([gymnasium.spaces.flatten(env.observation_space, one) for one in obs])
+        return np.asarray(model.predict(rows, deterministic=True)[0])
+
+    return predict
 
 
-def judge(predict: Predict, env: gymnasium.Env[Any, Any]) -> np.ndarray:
-    """The returns of the greedy episodes."""
-    returns = []
-    for episode in range(EPISODES):
-        obs, _ = env.reset(seed=FIRST_EPISODE + episode)
-        total, over = 0.0, False
-        while not over:
-            obs, reward, terminated, truncated, _ = env.step(predict(obs))
-            total, over = total + float(reward), terminated or truncated
-        returns.append(total)
-    return np.array(returns)
+def judge(predict: Predict, name: str, agent: str) -> np.ndarray:
+    """The returns of the greedy episodes, some of them side by side."""
+    envs = [make(name, agent) for _ in range(TOGETHER)]
+    returns = np.zeros(EPISODES)
+    for first in range(0, EPISODES, TOGETHER):
+        seen = [env.reset(seed=FIRST_EPISODE + first + place)[0] for place, env in enumerate(envs)]
+        running = np.ones(TOGETHER, bool)
+        while running.any():
+            actions = predict(np.stack(seen))
+            for place in np.flatnonzero(running):
+                seen[place], reward, terminated, truncated, _ = envs[place].step(int(actions[place]))
+                returns[first + place] += float(reward)
+                running[place] = not (terminated or truncated)
+    return returns
 
 
 def run(given: argparse.Namespace) -> None:
@@ -136,7 +147,7 @@ def run(given: argparse.Namespace) -> None:
                 else:
                     predict = trained_by_sb3(agent, name, seed, steps)
                 seconds = time.perf_counter() - began
-                returns = judge(predict, make(name, agent))
+                returns = judge(predict, name, agent)
                 figures = (f"{returns.mean():.2f}", f"{returns.std(ddof=1):.2f}", f"{seconds:.0f}")
                 print(*here, *figures, flush=True)
                 _append(given.out, (*here, *figures))

@@ -168,7 +168,7 @@ class Replay(eqx.Module):
         Several environments write in turn, so that it is one of the next as many; it is the one that begins where the
         step ended. Where it is not found, the step is the last that is known.
         """
-        ahead = number[..., None] + jnp.arange(1, self.copies + 1)
+        ahead = jnp.stack([number + place for place in range(1, self.copies + 1)], axis=-1)
         obs = self.rows[ahead % self.capacity][..., : self.obs_size]
         fits = jnp.all(obs == step.next_obs[..., None, :], axis=-1) & (ahead <= self.newest)
         return number + 1 + jnp.argmax(fits, axis=-1), jnp.any(fits, axis=-1)

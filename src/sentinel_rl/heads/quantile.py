@@ -58,7 +58,7 @@ class QuantileHead(Head):
         """The moved quantiles, in any order: a target is a set of equally likely values."""
         return reward + discount * outputs, {}
 
-    def loss(self, outputs: Float[Array, " n"], target: Float[Array, " n"]) -> Float[Array, ""]:
+    def loss(self, outputs: Float[Array, " n"], target: Float[Array, " m"]) -> Float[Array, ""]:
         """The quantile Huber loss."""
         return quantile_huber_loss(outputs, target, self.kappa)
 
