@@ -207,6 +207,7 @@ def _checked_spec(about: Mapping[str, Any]) -> EnvSpec:
     whole("spec.obs_size", given["obs_size"], 1, LARGEST_AXIS)
     whole("spec.num_actions", given["num_actions"], 1, LARGEST_AXIS)
     number("spec.gamma", given.get("gamma", 0.99), 0.0, 1.0)
+    whole("spec.copies", given.get("copies", 1), 1, LARGEST_AXIS)
     for name in ("obs_low", "obs_high"):
         require(given.get(name) is None or len(given[name]) == given["obs_size"], f"spec.{name}", "others", "one each")
     if given.get("action_names") is not None:
