@@ -64,7 +64,7 @@ def test_bad_measures_are_refused(measure: object, message: str):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "k must be a whole number of at least 1, got 0"),
+        ({"k": 0}, "k must be a whole number of at least 1 and at most 10000, got 0"),
         ({"k": 2.5}, "k must be a whole number"),
         ({"k": True}, "k must be a whole number"),
         ({"batch": 0}, "batch must be"),

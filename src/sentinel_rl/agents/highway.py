@@ -15,7 +15,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
 from sentinel_rl.agents.agent import FixedPolicy
-from sentinel_rl.agents.options import options_of, require_known
+from sentinel_rl.agents.options import checked, options_of, require_known
 from sentinel_rl.envs.highway.env import ACTION_NAMES, PRESETS, Highway
 from sentinel_rl.envs.highway.observation import FEATURES, scales
 from sentinel_rl.envs.highway.road import LANE_WIDTH
@@ -206,7 +206,7 @@ def make_highway_rule(spec: EnvSpec, **options: Any) -> HighwayRule:
     require_known(options, RULE_OPTIONS)
     require_highway(spec, "highway-rule")
     default = _LANES.get(spec.name, HighwayRule().lanes)
-    return HighwayRule(**{"lanes": default, **options})
+    return HighwayRule(**checked(HighwayRule, {"lanes": default, **options}))
 
 
 def make_highway_search(spec: EnvSpec, **options: Any) -> HighwaySearch:
@@ -217,4 +217,4 @@ def make_highway_search(spec: EnvSpec, **options: Any) -> HighwaySearch:
     """
     require_known(options, SEARCH_OPTIONS)
     require_highway(spec, "highway-search")
-    return HighwaySearch(**options)
+    return HighwaySearch(**checked(HighwaySearch, options))

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from sentinel_rl._checks import is_whole
 from sentinel_rl.agents.agent import Account, FixedPolicy
 from sentinel_rl.agents.options import checked, options_of, require_known
 from sentinel_rl.envs.spec import EnvSpec
@@ -73,7 +74,7 @@ def make_random(spec: EnvSpec, **options: Any) -> RandomAgent:
     """
     require_known(options, RANDOM_OPTIONS)
     action = options.get("action")
-    if action is not None and action not in range(spec.num_actions):
+    if action is not None and not is_whole(action, 0, spec.num_actions - 1):
         raise UsageError(f"action {action!r} does not exist: {spec.name} has the actions 0 to {spec.num_actions - 1}")
     return RandomAgent(**checked(RandomAgent, options))
 

@@ -8,7 +8,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from sentinel_rl._checks import is_number, is_whole
 from sentinel_rl.errors import UsageError
+
+# Steps are counted in 32 bits on the device.
+LARGEST_STEP = 2**31 - 2
 
 
 @runtime_checkable
@@ -32,8 +36,8 @@ class Every:
     period: int = 100
 
     def __post_init__(self) -> None:
-        if self.period < 1:
-            raise ValueError(f"Every needs a period of at least 1 step, got {self.period}")
+        if not is_whole(self.period, 1, LARGEST_STEP):
+            raise ValueError(f"Every needs a period of at least 1 step and at most {LARGEST_STEP}, got {self.period}")
 
     def times(self, steps: int) -> np.ndarray:
         """``period, 2 period, ...``."""
@@ -99,11 +103,15 @@ class Plan:
     epsilon_fraction: float = 0.25
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ValueError(f"a run needs at least 1 step, got steps={self.steps}")
+        if not is_whole(self.steps, 1, LARGEST_STEP):
+            raise ValueError(
+                f"a run needs at least 1 step and at most {LARGEST_STEP}, a whole number, got steps={self.steps!r}"
+            )
+        if not is_whole(self.warmup, 0, LARGEST_STEP):
+            raise ValueError(f"warmup must be a whole number of steps from 0 to {LARGEST_STEP}, got {self.warmup!r}")
         for name in ("epsilon_start", "epsilon_end", "epsilon_fraction"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)}")
+            if not is_number(getattr(self, name), 0, 1):
+                raise ValueError(f"{name} must be a number in [0, 1], got {getattr(self, name)!r}")
 
     @property
     def learn_times(self) -> np.ndarray:
@@ -139,9 +147,10 @@ def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any
     """
     chosen = {**defaults, **{name: options[name] for name in PLAN_OPTIONS if name in options}}
     every = chosen.pop("learn_every", 100)
-    if every != "triangular" and not isinstance(every, (int, np.integer)):
-        raise UsageError(f"learn_every is a number of steps or 'triangular', got {every!r}")
+    triangular = isinstance(every, str) and every == "triangular"
+    if not triangular and not is_whole(every, 1, LARGEST_STEP):
+        raise UsageError(f"learn_every is a number of steps of at least 1, or 'triangular', got {every!r}")
     try:
-        return Plan(steps, Triangular() if every == "triangular" else Every(every), **chosen)
+        return Plan(steps, Triangular() if triangular else Every(every), **chosen)
     except ValueError as error:
         raise UsageError(str(error)) from error
