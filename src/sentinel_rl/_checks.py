@@ -45,6 +45,12 @@ def is_number(value: object, low: float = -math.inf, high: float = math.inf) -> 
         return False
 
 
+def shown(value: object, longest: int = 80) -> str:
+    """A value in a message: not longer than a line."""
+    told = repr(value)
+    return told if len(told) <= longest else f"{told[: longest - 3]}..."
+
+
 def parameter(name: str, value: object, allowed: Callable[[np.ndarray], np.ndarray], says: str) -> None:
     """Raise `ValueError` unless every value of a parameter is finite and allowed.
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 import jax
 import numpy as np
 
-from sentinel_rl._checks import is_number, is_whole
+from sentinel_rl._checks import is_number, is_whole, shown
 from sentinel_rl.agents.learning import Pace
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.support import make_support
@@ -118,7 +118,11 @@ def _named(table: Mapping[str, Mapping[str, Any]], what: str, options: dict[str,
     """The options that a preset or reading stands for; its own name is taken out."""
     name = options.pop(what, next(iter(table)))
     if not isinstance(name, str) or name not in table:
-        hint = f": that is a reading, reading={name!r}" if what == "preset" and isinstance(name, str) and name in READINGS else ""
+        hint = (
+            f": that is a reading, reading={name!r}"
+            if what == "preset" and isinstance(name, str) and name in READINGS
+            else ""
+        )
         raise UsageError(f"unknown {what} {shown(name)}{hint}: choose one of {', '.join(table)}")
     return table[name]
 
@@ -136,7 +140,7 @@ def measure(name: str, given: object) -> RiskMeasure:
     if isinstance(found, BeliefMeasure):
         raise UsageError(f"{name}={given!s} is a composite: give one measure for aleatory and one for epistemic")
     if not isinstance(found, RiskMeasure):
-        raise UsageError(f"{name} is a risk measure, or text such as 'cvar:0.25', got {given!r}")
+        raise UsageError(f"{name} is a risk measure, or text such as 'cvar:0.25', got {shown(given)}")
     return found
 
 
@@ -154,11 +158,11 @@ def checked(agent: type[Any], options: Mapping[str, Any]) -> dict[str, Any]:
             continue
         value, words = options[field.name], get_args(field.type)
         if get_origin(field.type) is Literal and not (isinstance(value, str) and value in words):
-            raise UsageError(f"{field.name} must be one of {', '.join(words)}, got {value!r}")
+            raise UsageError(f"{field.name} must be one of {', '.join(words)}, got {shown(value)}")
         if get_origin(field.type) is Literal:
             continue
         if field.type is bool and not isinstance(value, bool):
-            raise UsageError(f"{field.name} must be true or false, got {value!r}")
+            raise UsageError(f"{field.name} must be true or false, got {shown(value)}")
         if field.name in _RANGES:
             holds, told = _RANGES[field.name]
             if value is None and field.default is None:  # the agent chooses
@@ -171,7 +175,7 @@ def checked(agent: type[Any], options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _fitting(value: Any) -> Any:
     """A whole number beyond 32 bits as a float, which compiled programs take."""
-    return float(value) if is_whole(value, 2**31) else value
+    return float(value) if is_whole(value, 2**31, 10**300) else value
 
 
 def _hashable(value: Any) -> Any:
@@ -180,12 +184,6 @@ def _hashable(value: Any) -> Any:
         return tuple(map(_hashable, value))
     single = isinstance(value, np.ndarray | np.generic | jax.Array) and np.ndim(value) == 0
     return _fitting(value.item() if single else value)
-
-
-def shown(value: object, longest: int = 80) -> str:
-    """A value in a message: not longer than a line."""
-    told = repr(value)
-    return told if len(told) <= longest else f"{told[: longest - 3]}..."
 
 
 def _count(most: int) -> tuple[Callable[[Any], bool], str]:

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from jaxtyping import Bool, Float
 
-from sentinel_rl._checks import is_number, is_whole
+from sentinel_rl._checks import is_number, is_whole, shown
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.replay import Replay
@@ -66,18 +66,20 @@ def make_support(
 def _require_numbers(atoms: object, v_min: object, v_max: object, reward_range: object) -> None:
     """Refuse what is no number, or one with which float32 cannot compute."""
     if atoms is not None and not is_whole(atoms, 2, _MOST_ATOMS):
-        raise UsageError(f"atoms must be a whole number: at least 2 atoms and at most {_MOST_ATOMS}, got {atoms!r}")
+        raise UsageError(
+            f"atoms must be a whole number: at least 2 atoms and at most {_MOST_ATOMS}, got {shown(atoms)}"
+        )
     told = f"a finite number from {-_FARTHEST:g} to {_FARTHEST:g}"
     for name, value in (("v_min", v_min), ("v_max", v_max)):
         if value is not None and not is_number(value, -_FARTHEST, _FARTHEST):
-            raise UsageError(f"{name} must be {told}, got {value!r}")
+            raise UsageError(f"{name} must be {told}, got {shown(value)}")
     if reward_range is None:
         return
     pair = reward_range if isinstance(reward_range, tuple | list) else ()
     if len(pair) != 2 or not all(is_number(end, -_FARTHEST, _FARTHEST) for end in pair) or pair[0] > pair[1]:
         raise UsageError(
             f"reward_range must be the smallest and the largest reward of a step, each {told}, for example "
-            f"reward_range=(-1.0, 1.0), got {reward_range!r}"
+            f"reward_range=(-1.0, 1.0), got {shown(reward_range)}"
         )
 
 
@@ -86,8 +88,8 @@ def _require_precision(support: Support) -> None:
     farthest = max(abs(support.low), abs(support.high))
     if farthest > _FARTHEST or not support.step > max(1 / _FARTHEST, float(np.spacing(np.float32(farthest)))):
         raise UsageError(
-            f"the {support.size} atoms from {support.low:g} to {support.high:g} cannot be told apart in float32, or are "
-            f"beyond {_FARTHEST:g}: give v_min and v_max that are farther apart, fewer atoms, or rewards in other units"
+            f"the {support.size} atoms from {support.low:g} to {support.high:g} cannot be told apart in float32, or "
+            f"are beyond {_FARTHEST:g}: give v_min and v_max that are farther apart, fewer atoms, or other units"
         )
 
 
