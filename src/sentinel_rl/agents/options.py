@@ -222,6 +222,4 @@ _RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     # Of the drivers of the highway.
     **dict.fromkeys(("horizon", "sight", "right", "ahead", "margin", "near", "free"), _NOT_NEGATIVE),
     "lanes": _count(100),
-    "depth": _count(8),
-    "hold": (lambda value: is_whole(value, 0, 100), "a whole number of at least 0 and at most 100"),
 }
