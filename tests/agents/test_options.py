@@ -66,7 +66,7 @@ def test_bad_measures_are_refused(measure: object, message: str):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "k must be a whole number of at least 1, got 0"),
+        ({"k": 0}, "k must be a whole number of at least 1 and at most 10000, got 0"),
         ({"k": 2.5}, "k must be a whole number"),
         ({"k": True}, "k must be a whole number"),
         ({"batch": 0}, "batch must be"),
@@ -111,7 +111,10 @@ def test_a_reward_range_or_edges_can_be_given():
     assert (support.low, support.high, support.size) == (pytest.approx(-10.0), pytest.approx(5.0), 11)
     support = make_sentinel(POLE, preset="paper", v_min=-1.0, v_max=2.0).support
     assert (support.low, support.high) == (-1.0, 2.0)
-    assert make_sentinel(POLE, preset="paper", v_min=0.0, v_max=2.0).support.low == 0.0, "zero is a value, not an absence"
+    support = make_sentinel(POLE, preset="paper", v_min=0.0, v_max=2.0).support
+    assert support.low == 0.0, "zero is a value, not an absence"
+        "zero is a value, not an absence"
+    )
 
 
 def test_an_unknown_range_of_returns_is_asked_for():

@@ -27,7 +27,7 @@ from sentinel_rl.training.episodes import MONITOR, write_monitor
 from sentinel_rl.training.host_training import HostTraining
 from sentinel_rl.training.policy import SavedPolicy, load_policy, save_policy
 from sentinel_rl.training.result import Result
-from sentinel_rl.training.schedule import PLAN_OPTIONS
+from sentinel_rl.training.schedule import LARGEST_STEP, PLAN_OPTIONS, make_plan, require_seed, require_seeds
 from sentinel_rl.training.sinks import ConsoleSink, Logger, Sink, TensorBoardSink
 from sentinel_rl.training.trainer import Job, checked_plan, run_job
 
@@ -72,9 +72,10 @@ class Learner:
         verbose: int = 0,
         **options: Any,
     ):
-        if policy not in POLICIES:
+        if not isinstance(policy, str) or policy not in POLICIES:
             raise UsageError(f"unknown policy {policy!r}: choose one of {', '.join(map(repr, POLICIES))}")
         require_known(options, (*agent_kind(self.kind).options, *PLAN_OPTIONS), (*REPORT_OPTIONS, "seed"))
+        seed = require_seed(seed)
         self._set_up(seed, dict(options), resolve_env(env), tensorboard_log, monitor_dir, strict_support, verbose)
         init_key = jax.random.split(jax.random.key(seed), 3)[0]
         self.state: Any = jax.jit(lambda key: self.agent.init(self.spec, key))(init_key)
@@ -89,11 +90,13 @@ class Learner:
         strict_support: bool = False,
         verbose: int = 0,
     ) -> None:
+        _require_reports(tensorboard_log, monitor_dir, strict_support, verbose)
         use_compilation_cache()
         self.seed, self.options, self.handle = seed, options, handle
         self.tensorboard_log, self.monitor_dir = tensorboard_log, monitor_dir
         self.strict_support, self.verbose = strict_support, verbose
         self.agent: Agent = self._make_agent(options)
+        make_plan(LARGEST_STEP, self.agent.plan_defaults(LARGEST_STEP), options)  # what is wrong is told now
         self.logger, self.num_timesteps, self._draws = Logger(), 0, 0
         self.result: Result | None = None
 
@@ -147,9 +150,9 @@ class Learner:
 
         Every agent that is returned has the `result` of all runs, with their learning curves.
         """
-        seeds = list(seeds)
-        if not self.handle.is_jax or not seeds:
-            raise UsageError(f"learn_many needs seeds and an environment in JAX, got {seeds} and {self.spec.name}")
+        seeds = require_seeds(list(seeds))
+        if not self.handle.is_jax:
+            raise UsageError(f"learn_many needs an environment in JAX, got {self.spec.name}")
         loggers = [Logger(sinks, seed) for sinks in [self._sinks()] for seed in seeds]
         running: list[Any] = []
         job = self._job(total_timesteps, seeds)
@@ -308,6 +311,16 @@ class Learner:
     def _make_agent(self, options: Mapping[str, Any]) -> Agent:
         own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
         return make_agent(self.kind, self.spec, **own)
+
+
+def _require_reports(tensorboard_log: object, monitor_dir: object, strict_support: object, verbose: object) -> None:
+    for name, folder in (("tensorboard_log", tensorboard_log), ("monitor_dir", monitor_dir)):
+        if folder is not None and not (isinstance(folder, str | Path) and str(folder)):
+            raise UsageError(f"{name} must be a folder, or None, got {folder!r}")
+    if not isinstance(strict_support, bool):
+        raise UsageError(f"strict_support must be true or false, got {strict_support!r}")
+    if not isinstance(verbose, int):
+        raise UsageError(f"verbose must be 0 or 1, got {verbose!r}")
 
 
 def with_measures(options: Mapping[str, Any], **changed: str | RiskMeasure | None) -> dict[str, Any]:
