@@ -113,8 +113,6 @@ def test_a_reward_range_or_edges_can_be_given():
     assert (support.low, support.high) == (-1.0, 2.0)
     support = make_sentinel(POLE, preset="paper", v_min=0.0, v_max=2.0).support
     assert support.low == 0.0, "zero is a value, not an absence"
-        "zero is a value, not an absence"
-    )
 
 
 def test_an_unknown_range_of_returns_is_asked_for():
