@@ -147,7 +147,7 @@ def test_arguments_of_the_classes_and_functions(attacks, monkeypatch):
         ({"atoms": "x"}, "atoms must be a whole number"),
         ({"reward_range": 5}, "reward_range must be the smallest and the largest reward of a step"),
         ({"v_max": 1e308}, "v_max must be a finite number from -1e[+]30"),
-        ({"v_min": 1.0, "v_max": 1.0 + 1e-9}, "cannot be told apart in float32"),
+        ({"preset": "paper", "v_min": 1.0, "v_max": 1.0 + 1e-9}, "cannot be told apart in float32"),
         ({"seed": 2**32}, "a seed must be a whole number from 0 to 4294967295"),
         ({"seed": -1}, "a seed must be"),
     ],
