@@ -111,7 +111,9 @@ def test_a_reward_range_or_edges_can_be_given():
     assert (support.low, support.high, support.size) == (pytest.approx(-10.0), pytest.approx(5.0), 11)
     support = make_sentinel(POLE, preset="paper", v_min=-1.0, v_max=2.0).support
     assert (support.low, support.high) == (-1.0, 2.0)
-    assert make_sentinel(POLE, preset="paper", v_min=0.0, v_max=2.0).support.low == 0.0, "zero is a value, not an absence"
+    assert make_sentinel(POLE, preset="paper", v_min=0.0, v_max=2.0).support.low == 0.0, (
+        "zero is a value, not an absence"
+    )
 
 
 def test_an_unknown_range_of_returns_is_asked_for():
