@@ -99,8 +99,8 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
         >>> spec = EnvSpec("CartPole-v0", 4, 2, reward_range=(1.0, 1.0), max_steps=200)
         >>> make_sentinel(spec, k=8, aleatory="wang:0.1").support.high.__round__(3)
         100.0
-        >>> make_sentinel(EnvSpec("Mine", 4, 2)).head
-        QuantileHead(size=51, kappa=1.0)
+        >>> type(make_sentinel(EnvSpec("Mine", 4, 2)).head).__name__
+        'QuantileHead'
     """
     require_known(options, OPTIONS)
     chosen = dict(options)

@@ -27,6 +27,7 @@ from sentinel_rl.training.evaluation import EVALUATION_SEED, MOST_EPISODES
 from sentinel_rl.training.host_training import HostTraining, OnStep
 from sentinel_rl.training.identity import env_identity, run_identity
 from sentinel_rl.training.keeper import Keeper
+from sentinel_rl.training.memory import require_memory
 from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.policy import best_file, policy_file, save_policy
 from sentinel_rl.training.progress import progress_bar
@@ -223,6 +224,8 @@ def run_job(
     if not is_whole(save_every, 1):
         raise UsageError(f"save_every must be a whole number of steps of at least 1, got {save_every!r}")
     use_compilation_cache()
+    together = job.handle.is_jax and on_step is None
+    require_memory(job.agents if together else job.agents[:1], job.handle.spec)
     given = [callbacks] if callable(callbacks) else list(callbacks)
     loggers = [Logger(sinks, seed) for seed in job.seeds] if loggers is None else list(loggers)
     with ExitStack() as stack:
