@@ -1,6 +1,7 @@
 """What the classes of all agents share: the methods that users of reinforcement learning libraries know."""
 
 import copy
+import dataclasses
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -23,12 +24,13 @@ from sentinel_rl.explanation import Decision, explain
 from sentinel_rl.risk import RiskMeasure
 from sentinel_rl.storage.atomic import make_folder
 from sentinel_rl.training.callbacks import Callbacks, seen_locals
-from sentinel_rl.training.episodes import MONITOR, write_monitor
+from sentinel_rl.training.episodes import MONITOR, EpisodeTable, write_monitor
 from sentinel_rl.training.host_training import HostTraining
 from sentinel_rl.training.policy import SavedPolicy, load_policy, save_policy
 from sentinel_rl.training.result import Result
 from sentinel_rl.training.schedule import PLAN_OPTIONS
 from sentinel_rl.training.sinks import ConsoleSink, Logger, Sink, TensorBoardSink
+from sentinel_rl.training.standing import Standing
 from sentinel_rl.training.trainer import Job, checked_plan, run_job
 
 # Options of the classes that are neither the agent's nor the plan's.
@@ -96,22 +98,44 @@ class Learner:
         self.agent: Agent = self._make_agent(options)
         self.logger, self.num_timesteps, self._draws = Logger(), 0, 0
         self.result: Result | None = None
+        # Where training stands; None before the first step.
+        self._standing: Standing | None = None
+        # Episodes of trainings before the counter began again.
+        self._earlier: list[EpisodeTable] = []
+        # Why this agent cannot learn, where its file held only what acting needs.
+        self._acts_only: str | None = None
 
-    def learn(self, total_timesteps: int, callback: Any = None, progress_bar: bool = False) -> Self:
-        """Train from the seed for exactly this many steps; ``result`` then has the learning curves.
+    def learn(
+        self,
+        total_timesteps: int,
+        callback: Any = None,
+        progress_bar: bool = False,
+        *,
+        reset_num_timesteps: bool = True,
+    ) -> Self:
+        """Train for exactly this many steps; ``result`` then has the learning curves.
+
+        An agent that has learnt before goes on with its networks, optimiser and replay.
 
         Args:
-            total_timesteps: environment steps.
+            total_timesteps: environment steps, beside those of calls before.
             callback: a function ``callback(locals, globals)``, an object like SB3's callbacks, or a list of such; it
                 sees ``rewards``, ``dones`` and ``infos`` of every step, made one by one, and stops with False.
             progress_bar: show steps, episodes and recent return.
+            reset_num_timesteps: begin again with ``num_timesteps``, the warm-up, epsilon, the learning rate and the
+                curves. Otherwise they go on: epsilon and the learning rate stay where the first call led them.
+
+        Raises:
+            UsageError: for an agent without an environment, or one that was loaded from a file without its training.
         """
-        job = self._job(total_timesteps, [self.seed])
-        if self.num_timesteps:
-            warnings.warn(
-                "learn() begins again from the seed: what was learnt before is given up", SentinelWarning, stacklevel=2
-            )
+        start = None if self._standing is None else self._standing.in_env(self.handle)
+        if start is not None and reset_num_timesteps:
+            start = start.reset()
+        job = self._job(total_timesteps, [self.seed], start)
         callbacks = Callbacks(callback, self)
+        if start is not None and reset_num_timesteps and self.result is not None:
+            self._earlier.append(self.result.table)
+        self.num_timesteps = 0 if start is None else start.t
         self.logger = Logger(self._sinks(), self.seed)
         running: list[Any] = []
 
@@ -123,7 +147,7 @@ class Learner:
 
         def watch(training: Any) -> None:
             running[:] = [training]
-            callbacks.start({"self": self, "total_timesteps": total_timesteps})
+            callbacks.start({"self": self, "total_timesteps": job.plan.steps})
 
         try:
             self.result = run_job(
@@ -137,8 +161,8 @@ class Learner:
             if running:
                 self._write_monitors(running[0].history, [self.seed])
                 if isinstance(running[0], HostTraining):
-                    self.state, self.num_timesteps = running[0].run.state, running[0].t
-        self.state, self.num_timesteps = self.result.agent_states[0], self.result.steps
+                    self._stand(running[0].standing())
+        self._stand(running[0].standing())
         callbacks.end()
         return self
 
@@ -161,7 +185,15 @@ class Learner:
         for seed, why in result.failures.items():
             warnings.warn(f"the agent of seed {seed} is of no use: {why}", SentinelWarning, stacklevel=2)
         return [
-            self._copy(seed=seed, state=state, num_timesteps=result.steps, logger=logger, result=result)
+            self._copy(
+                seed=seed,
+                state=state,
+                num_timesteps=result.steps,
+                logger=logger,
+                result=result,
+                _standing=Standing(state, result.steps, horizon=result.steps),
+                _earlier=[],
+            )
             for seed, state, logger in zip(seeds, result.agent_states, loggers, strict=True)
         ]
 
@@ -193,32 +225,54 @@ class Learner:
             raise UsageError(f"assess explains one observation, got a batch of shape {np.shape(observation)}")
         return explain(self.agent, self.state, obs[0], self.handle)
 
-    def save(self, path: str | Path) -> Path:
+    def save(self, path: str | Path, include: str | None = None) -> Path:
         """Save what is needed to act, as one small file without pickle; a bare name gets ``.zip``.
 
         A risk measure of your own that has no registered name cannot be written down: a warning says what `load` will
         need.
+
+        Args:
+            path: of the file.
+            include: ``"training"`` adds what is needed to go on learning: optimiser, replay, the counter, the state of
+                a JAX environment and the learning curves. The file then is as large as the replay.
+
+        Raises:
+            UsageError: when training shall be included, and this agent has none.
         """
         about = self.handle, self.kind, self.options, self.seed, self.num_timesteps
-        return save_policy(path, self.agent, self.state, *about)
+        if include not in (None, "training"):
+            raise UsageError(f"include is None or 'training', got {include!r}")
+        if include is None:
+            return save_policy(path, self.agent, self.state, *about)
+        if self._acts_only is not None:
+            raise UsageError(f"the training cannot be saved: {self._acts_only}")
+        return save_policy(path, self.agent, self.state, *about, training=self._standing or Standing(self.state))
 
     @classmethod
-    def load(cls, path: str | Path, env: EnvLike = None, **settings: Any) -> Self:
+    def load(cls, path: str | Path, env: EnvLike = None, *, include: str | None = None, **settings: Any) -> Self:
         """Load a saved agent; with an environment, it must be of the size the agent was trained for.
+
+        An agent whose training was saved, too (``save(path, include="training")``), goes on learning.
 
         Args:
             path: of the file that `save` wrote.
             env: to learn in, or to check against; without one the agent can act and explain.
+            include: ``"training"`` refuses a file without it.
             settings: ``tensorboard_log``, ``monitor_dir``, ``strict_support`` and ``verbose``; and options of the
                 agent that the file could not hold, such as ``aleatory=MyMeasure(0.3)``.
 
         Raises:
-            IncompatibleError: for another environment size, a damaged or a foreign file.
+            IncompatibleError: for another environment size, a damaged or a foreign file, or one without its training.
             UsageError: when a risk measure is needed that the file could not hold.
         """
         reporting = {name: settings.pop(name) for name in REPORT_OPTIONS if name in settings}
         require_known(settings, agent_kind(cls.kind).options, REPORT_OPTIONS)
-        return cls.from_saved(load_policy(path, **settings), str(path), env, **reporting)
+        loaded = cls.from_saved(load_policy(path, **settings), str(path), env, **reporting)
+        if include not in (None, "training"):
+            raise UsageError(f"include is None or 'training', got {include!r}")
+        if include == "training" and loaded._acts_only is not None:
+            raise IncompatibleError(loaded._acts_only)
+        return loaded
 
     @classmethod
     def from_saved(cls, saved: SavedPolicy, where: str, env: EnvLike = None, **reporting: Any) -> Self:
@@ -235,6 +289,13 @@ class Learner:
             loaded.handle = resolve_env(env)
             require_sizes(loaded.handle.spec, saved.handle.spec, where)
         loaded.agent, loaded.state, loaded.num_timesteps = saved.agent, saved.state, saved.steps
+        loaded._standing = saved.training
+        if saved.training is None:
+            loaded._acts_only = (
+                f"{where} holds what is needed to act, without optimiser and replay: save the agent with "
+                f"save(path, include='training') to go on later, or begin a new one with these networks, "
+                f"{cls.__name__}('MlpPolicy', env).set_parameters({where!r}, exact_match=False)"
+            )
         return loaded
 
     @property
@@ -266,14 +327,22 @@ class Learner:
         """None: observations are not normalised. SB3's callbacks ask."""
         return None
 
-    def _job(self, steps: int, seeds: list[int]) -> Job:
+    def _stand(self, standing: Standing) -> None:
+        """Take over where a training stands."""
+        self.state, self.num_timesteps, self._standing = standing.state, standing.t, standing
+
+    def _job(self, steps: int, seeds: list[int], start: Standing | None = None) -> Job:
         if self.handle.env is None:
-            name = type(self).__name__
-            raise UsageError(f"this agent has no environment to learn in: give it one, {name}('MlpPolicy', env)")
+            raise UsageError("this agent has no environment to learn in: give it one with set_env(env)")
+        if self._acts_only is not None:
+            raise UsageError(f"this agent cannot learn: {self._acts_only}")
+        done, horizon, before = (0, None, None) if start is None else (start.t, start.horizon, start.before or None)
+        plan = checked_plan(done + steps, self.agent, self.options, horizon if done else None)
         return Job(
             agents=[self.agent] * len(seeds),
             handle=self.handle,
-            plan=checked_plan(steps, self.agent, self.options),
+            plan=dataclasses.replace(plan, before=before),
+            start=start,
             seeds=seeds,
             gamma=self.spec.gamma,
             reports=False,
@@ -297,7 +366,10 @@ class Learner:
         folder = make_folder(Path(self.monitor_dir))
         for run, seed in enumerate(seeds):
             name = MONITOR if len(seeds) == 1 else f"seed_{seed}.{MONITOR}"
-            write_monitor(folder / name, history.table().of_run(run), self.spec.name, history.started)
+            table = history.table().of_run(run)
+            if len(seeds) == 1:
+                table = EpisodeTable.join([*self._earlier, table])
+            write_monitor(folder / name, table, self.spec.name, history.started)
 
     def _copy(self, **changes: Any) -> Self:
         """Another agent that shares what is not changed."""
