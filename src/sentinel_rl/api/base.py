@@ -2,6 +2,7 @@
 
 import copy
 import dataclasses
+import functools
 import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -16,8 +17,11 @@ from gymnasium import spaces
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.options import require_known
 from sentinel_rl.agents.registry import agent_kind, make_agent
+from sentinel_rl.api.sb3_face import SB3Face
+from sentinel_rl.api.sb3_names import require_device, understood
 from sentinel_rl.compilation import use_compilation_cache
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, SingleEnv, require_sizes, resolve_env
+from sentinel_rl.envs.sb3_vector import SB3Vector
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
 from sentinel_rl.explanation import Decision, explain
@@ -29,19 +33,19 @@ from sentinel_rl.training.host_training import HostTraining
 from sentinel_rl.training.policy import SavedPolicy, load_policy, save_policy
 from sentinel_rl.training.result import Result
 from sentinel_rl.training.schedule import PLAN_OPTIONS
-from sentinel_rl.training.sinks import ConsoleSink, Logger, Sink, TensorBoardSink
+from sentinel_rl.training.sinks import ConsoleSink, Logger, LoggerSink, Sink, TensorBoardSink
 from sentinel_rl.training.standing import Standing
 from sentinel_rl.training.trainer import Job, checked_plan, run_job
 
 # Options of the classes that are neither the agent's nor the plan's.
-REPORT_OPTIONS = ("tensorboard_log", "monitor_dir", "strict_support", "verbose")
+REPORT_OPTIONS = ("tensorboard_log", "monitor_dir", "strict_support", "verbose", "device")
 
 
 # SB3's names. Which networks an agent has is its option ``encoder``, by default chosen by what is observed.
 POLICIES = ("MlpPolicy", "CnnPolicy", "MultiInputPolicy")
 
 
-class Learner:
+class Learner(SB3Face):
     """An agent on an environment.
 
     Args:
@@ -55,8 +59,10 @@ class Learner:
         monitor_dir: folder for ``monitor.csv``, the episodes of training in SB3's format.
         strict_support: stop with an error where returns do not fit into the support, instead of warning.
         verbose: 1 prints the scalars while training.
+        device: ``"auto"``; another one must be what JAX computes on, which is chosen before Python starts.
         options: of the agent, and of the plan: ``learn_every`` (steps, or ``"triangular"``), ``warmup``,
-            ``epsilon_start``, ``epsilon_end``, ``epsilon_fraction``.
+            ``epsilon_start``, ``epsilon_end``, ``epsilon_fraction``. SB3's names are understood
+            (`sentinel_rl.api.sb3_names`).
     """
 
     # The name of the agent, see `sentinel_rl.agents.registry`.
@@ -66,18 +72,22 @@ class Learner:
         self,
         policy: str,
         env: EnvLike,
-        seed: int = 0,
+        seed: int | None = 0,
         *,
         tensorboard_log: str | Path | None = None,
         monitor_dir: str | Path | None = None,
         strict_support: bool = False,
         verbose: int = 0,
+        device: str = "auto",
         **options: Any,
     ):
         if policy not in POLICIES:
             raise UsageError(f"unknown policy {policy!r}: choose one of {', '.join(map(repr, POLICIES))}")
-        require_known(options, (*agent_kind(self.kind).options, *PLAN_OPTIONS), (*REPORT_OPTIONS, "seed"))
-        self._set_up(seed, dict(options), resolve_env(env), tensorboard_log, monitor_dir, strict_support, verbose)
+        handle, known = resolve_env(env), (*agent_kind(self.kind).options, *PLAN_OPTIONS)
+        own = understood(options, known, functools.partial(self._resolved, handle.spec))
+        require_known(own, known, (*REPORT_OPTIONS, "seed"))
+        seed = 0 if seed is None else seed
+        self._set_up(seed, own, handle, tensorboard_log, monitor_dir, strict_support, verbose, device)
         init_key = jax.random.split(jax.random.key(seed), 3)[0]
         self.state: Any = jax.jit(lambda key: self.agent.init(self.spec, key))(init_key)
 
@@ -90,28 +100,30 @@ class Learner:
         monitor_dir: str | Path | None = None,
         strict_support: bool = False,
         verbose: int = 0,
+        device: str = "auto",
     ) -> None:
         use_compilation_cache()
+        require_device(device)
+        self.device = jax.default_backend()
         self.seed, self.options, self.handle = seed, options, handle
         self.tensorboard_log, self.monitor_dir = tensorboard_log, monitor_dir
         self.strict_support, self.verbose = strict_support, verbose
         self.agent: Agent = self._make_agent(options)
         self.logger, self.num_timesteps, self._draws = Logger(), 0, 0
         self.result: Result | None = None
-        # Where training stands; None before the first step.
-        self._standing: Standing | None = None
+        self._standing = None
         # Episodes of trainings before the counter began again.
         self._earlier: list[EpisodeTable] = []
-        # Why this agent cannot learn, where its file held only what acting needs.
-        self._acts_only: str | None = None
+        self._acts_only, self._given_logger = None, None
 
     def learn(
         self,
         total_timesteps: int,
         callback: Any = None,
-        progress_bar: bool = False,
-        *,
+        log_interval: int | None = None,
+        tb_log_name: str | None = None,
         reset_num_timesteps: bool = True,
+        progress_bar: bool = False,
     ) -> Self:
         """Train for exactly this many steps; ``result`` then has the learning curves.
 
@@ -121,9 +133,11 @@ class Learner:
             total_timesteps: environment steps, beside those of calls before.
             callback: a function ``callback(locals, globals)``, an object like SB3's callbacks, or a list of such; it
                 sees ``rewards``, ``dones`` and ``infos`` of every step, made one by one, and stops with False.
-            progress_bar: show steps, episodes and recent return.
+            log_interval: episodes between two log entries, at least; they are made between chunks of steps.
+            tb_log_name: what the folders of TensorBoard's files begin with; the name of the class by default.
             reset_num_timesteps: begin again with ``num_timesteps``, the warm-up, epsilon, the learning rate and the
                 curves. Otherwise they go on: epsilon and the learning rate stay where the first call led them.
+            progress_bar: show steps, episodes and recent return.
 
         Raises:
             UsageError: for an agent without an environment, or one that was loaded from a file without its training.
@@ -136,7 +150,8 @@ class Learner:
         if start is not None and reset_num_timesteps and self.result is not None:
             self._earlier.append(self.result.table)
         self.num_timesteps = 0 if start is None else start.t
-        self.logger = Logger(self._sinks(), self.seed)
+        logger = Logger(self._sinks(tb_log_name), self.seed)
+        self.logger = logger if self._given_logger is None else self._given_logger
         running: list[Any] = []
 
         def on_step(happened: Any, actions: np.ndarray, metrics: list[Any], ended: Sequence[Any]) -> bool:
@@ -153,9 +168,10 @@ class Learner:
             self.result = run_job(
                 job,
                 progress=progress_bar or None,
-                loggers=[self.logger],
+                loggers=[logger],
                 on_step=on_step if callbacks else None,
                 watch=watch,
+                log_interval=log_interval,
             )
         finally:
             if running:
@@ -319,13 +335,11 @@ class Learner:
         return self.handle.action_space
 
     def get_env(self) -> Any:
-        """The environment with Gymnasium's face, or the vector of them, or None."""
+        """The environment with Gymnasium's face, or the vector of them as it was given, or None."""
         env = self.handle.gymnasium
+        if isinstance(env, SB3Vector):
+            return env.venv
         return SingleEnv(env) if isinstance(env, gymnasium.Env) else env
-
-    def get_vec_normalize_env(self) -> Any:
-        """None: observations are not normalised. SB3's callbacks ask."""
-        return None
 
     def _stand(self, standing: Standing) -> None:
         """Take over where a training stands."""
@@ -351,12 +365,21 @@ class Learner:
             options=self.options,
         )
 
-    def _sinks(self) -> list[Sink]:
+    def _resolved(self, spec: EnvSpec, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The sizes of an update, and how often one is made, that options stand for."""
+        known = agent_kind(self.kind).options
+        agent: Any = make_agent(self.kind, spec, **{name: options[name] for name in options if name in known})
+        every = {**agent.plan_defaults(100_000), **options}.get("learn_every", 100)
+        return {"batch": getattr(agent, "batch", 1), "samples": getattr(agent, "samples", 1), "learn_every": every}
+
+    def _sinks(self, name: str | None = None) -> list[Sink]:
+        if self._given_logger is not None:
+            return [LoggerSink(self._given_logger)]
         sinks: list[Sink] = []
         if self.verbose > 0:
             sinks.append(ConsoleSink())
         if self.tensorboard_log is not None:
-            sinks.append(TensorBoardSink(self.tensorboard_log, type(self).__name__))
+            sinks.append(TensorBoardSink(self.tensorboard_log, name or type(self).__name__))
         return sinks
 
     def _write_monitors(self, history: Any, seeds: Sequence[int]) -> None:

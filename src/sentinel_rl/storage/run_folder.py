@@ -166,7 +166,10 @@ def _require_fit(path: Path, asked: dict[str, Any], overwrite: bool, upgrade: Up
             "Give another folder, ask for the saved configuration to resume it, or overwrite it"
         )
     if found.state == "finished":
-        raise UsageError(f"{path} holds a finished run of this configuration: overwrite it, or give another folder")
+        raise UsageError(
+            f"{path} holds a finished run of this configuration: ask for more steps to extend it, overwrite it, or "
+            "give another folder"
+        )
     return False
 
 

@@ -104,6 +104,11 @@ class History:
             self._tables = [self._ordered]
         return self._ordered
 
+    def count(self, run: int) -> int:
+        """The number of finished episodes of a run."""
+        begin, end = np.searchsorted(self.table().run, (run, run + 1))
+        return int(end - begin)
+
     def recent(self, run: int, count: int = 100) -> EpisodeTable:
         """The latest episodes of a run."""
         table = self.table()

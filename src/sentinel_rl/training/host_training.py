@@ -194,8 +194,8 @@ class HostTraining(BaseTraining):
         if isinstance(world, GymnasiumWorld):
             world.episode = int(tree["episode"])
             self.run.obs = world.start()
-            # The last checkpoint of a training that is extended may lie within an episode, and the next one begins.
-            self.run.actions = None
+            if t < self.plan.steps:  # where training is extended, the saved action may be one within the last episode
+                self.run.actions = None
         self.restore_kept(t, tree)
 
 

@@ -206,6 +206,7 @@ def run_job(
     on_step: OnStep | None = None,
     stopper: Stopper | None = None,
     watch: Callable[[BaseTraining], None] = lambda training: None,
+    log_interval: int | None = None,
 ) -> Result:
     """Train as a job says; the arguments are those of `train`, and those that the classes add.
 
@@ -221,6 +222,7 @@ def run_job(
         on_step: called after every step, which is then made from Python, also in a JAX environment.
         stopper: tells when to stop; by default signals are caught where there is a folder.
         watch: is handed every training before its first step.
+        log_interval: episodes between two entries of a log, at least.
     """
     use_compilation_cache()
     given = [callbacks] if callable(callbacks) else list(callbacks)
@@ -243,7 +245,7 @@ def run_job(
         for number, session in enumerate(sessions):
             (training,) = session.trainings
             own = loggers if isinstance(training, Training) else [loggers[number]]
-            session.reporters = [Reporter(own, job.strict, job.reports)]
+            session.reporters = [Reporter(own, job.strict, job.reports, log_interval)]
             session.callbacks = [show, *given]
             watch(training)
             parts.append(_run(job, session, opened, sum(len(part.failures) for part in parts)))
