@@ -316,8 +316,12 @@ class Learner(SB3Face):
 
     @property
     def env(self) -> Any:
-        """The environment it learns in, a JAX or a Gymnasium one, or None."""
+        """The environment it learns in, a JAX or a Gymnasium one, or None; deleted, it can act but not learn."""
         return self.handle.env
+
+    @env.deleter
+    def env(self) -> None:
+        self.handle = dataclasses.replace(self.handle, env=None)
 
     @property
     def spec(self) -> EnvSpec:
