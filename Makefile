@@ -37,7 +37,7 @@ docs-serve: $(VENV)/.docs  ## serve the documentation and rebuild it on change
 	@$(BIN)/mkdocs serve
 
 ##@ Check
-.PHONY: test test-clients test-long lint format
+.PHONY: test test-clients test-long test-faults lint format
 test: lint  ## lint, then the light tests and doctests
 	@$(PYTEST) $(PARALLEL) $(ARGS)
 
@@ -46,6 +46,9 @@ test-clients: $(VENV)/.test $(VENV)/.clients $(VENV)/.zoo  ## the tests against 
 
 test-long: $(VENV)/.test $(VENV)/.clients  ## the tests that take minutes
 	@$(call run-marked,slow)
+
+test-faults: $(VENV)/.test $(VENV)/.clients  ## the attacks on files, options, environments and processes, counted
+	@$(PYTEST) $(PARALLEL) -m attack --attacks $(ARGS)
 
 lint: $(VENV)/.test  ## style, types and layers
 	@$(BIN)/ruff check --quiet

@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from sentinel_rl._checks import is_whole, shown
 from sentinel_rl.agents.agent import FixedPolicy
-from sentinel_rl.agents.options import options_of, require_known
+from sentinel_rl.agents.options import checked, options_of, require_known
 from sentinel_rl.envs.highway.env import ACTION_NAMES, PRESETS, Highway
 from sentinel_rl.envs.highway.observation import FEATURES, scales
 from sentinel_rl.envs.highway.road import LANE_WIDTH
@@ -30,7 +31,7 @@ _TOP = 29.0
 # The search tries actions in this order and takes the first of equals: IDLE rather than another one without effect.
 _ORDER = (IDLE, FASTER, LANE_RIGHT, LANE_LEFT, SLOWER)
 # More sequences than 5**6 at every decision are a slip.
-_DEEPEST = 6
+_DEEPEST, _LONGEST_HOLD = 6, 100
 _LANES = {env.spec.name: env.lanes_count for env in map(Highway.preset, PRESETS)}
 
 
@@ -128,10 +129,10 @@ class HighwaySearch(FixedPolicy):
     gamma: float | Array = 0.99
 
     def __check_init__(self) -> None:
-        if not 1 <= self.depth <= _DEEPEST or self.hold < 0:
+        if not is_whole(self.depth, 1, _DEEPEST) or not is_whole(self.hold, 0, _LONGEST_HOLD):
             raise UsageError(
-                f"a search has a depth of 1 to {_DEEPEST} and holds for 0 decisions or more, got depth={self.depth} "
-                f"and hold={self.hold}"
+                f"a search has a depth of 1 to {_DEEPEST} and holds for 0 to {_LONGEST_HOLD} decisions, got "
+                f"depth={shown(self.depth)} and hold={shown(self.hold)}"
             )
 
     def act(self, state: Any, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
@@ -206,7 +207,7 @@ def make_highway_rule(spec: EnvSpec, **options: Any) -> HighwayRule:
     require_known(options, RULE_OPTIONS)
     require_highway(spec, "highway-rule")
     default = _LANES.get(spec.name, HighwayRule().lanes)
-    return HighwayRule(**{"lanes": default, **options})
+    return HighwayRule(**checked(HighwayRule, {"lanes": default, **options}))
 
 
 def make_highway_search(spec: EnvSpec, **options: Any) -> HighwaySearch:
@@ -217,4 +218,4 @@ def make_highway_search(spec: EnvSpec, **options: Any) -> HighwaySearch:
     """
     require_known(options, SEARCH_OPTIONS)
     require_highway(spec, "highway-search")
-    return HighwaySearch(**options)
+    return HighwaySearch(**checked(HighwaySearch, options))

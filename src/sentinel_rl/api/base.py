@@ -32,7 +32,7 @@ from sentinel_rl.training.episodes import MONITOR, EpisodeTable, write_monitor
 from sentinel_rl.training.host_training import HostTraining
 from sentinel_rl.training.policy import SavedPolicy, load_policy, save_policy
 from sentinel_rl.training.result import Result
-from sentinel_rl.training.schedule import PLAN_OPTIONS
+from sentinel_rl.training.schedule import LARGEST_STEP, PLAN_OPTIONS, make_plan, require_seed, require_seeds
 from sentinel_rl.training.sinks import ConsoleSink, Logger, LoggerSink, Sink, TensorBoardSink
 from sentinel_rl.training.standing import Standing
 from sentinel_rl.training.trainer import Job, checked_plan, run_job
@@ -81,12 +81,12 @@ class Learner(SB3Face):
         device: str = "auto",
         **options: Any,
     ):
-        if policy not in POLICIES:
+        if not isinstance(policy, str) or policy not in POLICIES:
             raise UsageError(f"unknown policy {policy!r}: choose one of {', '.join(map(repr, POLICIES))}")
         handle, known = resolve_env(env), (*agent_kind(self.kind).options, *PLAN_OPTIONS)
         own = understood(options, known, functools.partial(self._resolved, handle.spec))
         require_known(own, known, (*REPORT_OPTIONS, "seed"))
-        seed = 0 if seed is None else seed
+        seed = 0 if seed is None else require_seed(seed)
         self._set_up(seed, own, handle, tensorboard_log, monitor_dir, strict_support, verbose, device)
         init_key = jax.random.split(jax.random.key(seed), 3)[0]
         self.state: Any = jax.jit(lambda key: self.agent.init(self.spec, key))(init_key)
@@ -102,6 +102,7 @@ class Learner(SB3Face):
         verbose: int = 0,
         device: str = "auto",
     ) -> None:
+        _require_reports(tensorboard_log, monitor_dir, strict_support, verbose)
         use_compilation_cache()
         require_device(device)
         self.device = jax.default_backend()
@@ -109,6 +110,7 @@ class Learner(SB3Face):
         self.tensorboard_log, self.monitor_dir = tensorboard_log, monitor_dir
         self.strict_support, self.verbose = strict_support, verbose
         self.agent: Agent = self._make_agent(options)
+        make_plan(LARGEST_STEP, self.agent.plan_defaults(LARGEST_STEP), options)  # what is wrong is told now
         self.logger, self.num_timesteps, self._draws = Logger(), 0, 0
         self.result: Result | None = None
         self._standing = None
@@ -187,9 +189,9 @@ class Learner(SB3Face):
 
         Every agent that is returned has the `result` of all runs, with their learning curves.
         """
-        seeds = list(seeds)
-        if not self.handle.is_jax or not seeds:
-            raise UsageError(f"learn_many needs seeds and an environment in JAX, got {seeds} and {self.spec.name}")
+        seeds = require_seeds(list(seeds))
+        if not self.handle.is_jax:
+            raise UsageError(f"learn_many needs an environment in JAX, got {self.spec.name}")
         loggers = [Logger(sinks, seed) for sinks in [self._sinks()] for seed in seeds]
         running: list[Any] = []
         job = self._job(total_timesteps, seeds)
@@ -407,6 +409,16 @@ class Learner(SB3Face):
     def _make_agent(self, options: Mapping[str, Any]) -> Agent:
         own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
         return make_agent(self.kind, self.spec, **own)
+
+
+def _require_reports(tensorboard_log: object, monitor_dir: object, strict_support: object, verbose: object) -> None:
+    for name, folder in (("tensorboard_log", tensorboard_log), ("monitor_dir", monitor_dir)):
+        if folder is not None and not (isinstance(folder, str | Path) and str(folder)):
+            raise UsageError(f"{name} must be a folder, or None, got {folder!r}")
+    if not isinstance(strict_support, bool):
+        raise UsageError(f"strict_support must be true or false, got {strict_support!r}")
+    if not isinstance(verbose, int):
+        raise UsageError(f"verbose must be 0 or 1, got {verbose!r}")
 
 
 def with_measures(options: Mapping[str, Any], **changed: str | RiskMeasure | None) -> dict[str, Any]:

@@ -8,11 +8,12 @@ import contextlib
 import dataclasses
 import json
 import shutil
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from sentinel_rl.errors import UsageError
+from sentinel_rl.errors import SentinelWarning, UsageError
 from sentinel_rl.storage.atomic import ENDING, make_folder, remove_folder, storage_errors, sweep, write_file
 from sentinel_rl.storage.checkpoint import saved
 from sentinel_rl.storage.configuration import differences, digest, plain, table
@@ -20,6 +21,7 @@ from sentinel_rl.storage.lock import Holder, hold, read_holder
 
 CONFIG, FINISHED, CHECKPOINTS, LOCK = "config.json", "finished.json", "checkpoints", "lock"
 FORMAT = "sentinel-rl run"
+FINISHED_FORMAT = "sentinel-rl finished run"
 
 # Turns a saved configuration into one of this version.
 Upgrade = Callable[[dict[str, Any]], Mapping[str, Any]]
@@ -76,7 +78,8 @@ class RunFolder:
 
     def finish(self, result: Mapping[str, Any] | None = None) -> None:
         """Mark the run as done, with what shall be known of its end."""
-        write_file(self.path / FINISHED, json.dumps(plain(result or {}), indent=1, sort_keys=True) + "\n")
+        content = {**plain(result or {}), "format": FINISHED_FORMAT}
+        write_file(self.path / FINISHED, json.dumps(_signed(content), indent=1, sort_keys=True) + "\n")
 
 
 def status(path: Path | str) -> Status:
@@ -86,7 +89,7 @@ def status(path: Path | str) -> Status:
     if configuration is None:
         return Status("foreign" if _has_files(path) else "empty", holder=read_holder(path / LOCK))
     places = saved(path / CHECKPOINTS)
-    result = _read_object(path / FINISHED)
+    result = _read_finished(path / FINISHED)
     return Status(
         state="unfinished" if result is None else "finished",
         configuration=configuration,
@@ -141,7 +144,7 @@ def open_run(
         if longer or not resumed:
             noted = plain(about or {}, "about")
             content = {"format": FORMAT, "hash": digest(asked), "configuration": asked, "about": noted}
-            write_file(path / CONFIG, json.dumps(content, indent=1) + "\n")
+            write_file(path / CONFIG, json.dumps(_signed(content), indent=1) + "\n")
         yield RunFolder(path, asked, plain(about or {}, "about"), resumed)
 
 
@@ -194,9 +197,43 @@ def _read_configuration(path: Path) -> tuple[dict[str, Any] | None, dict[str, An
     configuration, about = content.get("configuration"), content.get("about")
     if content.get("format") != FORMAT or not isinstance(configuration, dict):
         return None, None
-    if content.get("hash") != digest(configuration):
+    if content.get("hash") != digest(configuration) or not (set(content) <= _OF_CONFIG or _is_signed(content)):
         return None, None
     return configuration, about if isinstance(about, dict) else None
+
+
+# Of a file of version 0.1, which has no checksum.
+_OF_CONFIG = {"format", "hash", "configuration", "about"}
+
+
+def _signed(content: dict[str, Any]) -> dict[str, Any]:
+    """The content of a file with its checksum."""
+    return {**content, "checksum": digest(content)}
+
+
+def _is_signed(content: dict[str, Any]) -> bool:
+    """Whether the checksum of a content is there and right."""
+    return "checksum" in content and content["checksum"] == digest(
+        {name: value for name, value in content.items() if name != "checksum"}
+    )
+
+
+def _read_finished(path: Path) -> dict[str, Any] | None:
+    """What a run said when it finished; a damaged file is warned about, and the run counts as unfinished."""
+    if not path.is_file():
+        return None
+    content = _read_object(path)
+    # A file of version 0.1 has neither a format nor a checksum; no single damage takes both away.
+    legacy = content is not None and not {"format", "checksum"} & set(content)
+    if content is not None and (legacy or _is_signed(content)):
+        return {name: value for name, value in content.items() if name not in ("checksum", "format")}
+    warnings.warn(
+        f"{path} is damaged, and the run counts as unfinished: the same `sentinel train` command writes it again, from "
+        "the last checkpoint",
+        SentinelWarning,
+        stacklevel=4,
+    )
+    return None
 
 
 def _read_object(path: Path) -> dict[str, Any] | None:

@@ -277,7 +277,7 @@ class Training(BaseTraining):
     def _go_on(self, start: Standing) -> None:
         fresh = take_run(self.groups[0].runs, 0)
         env, obs = (fresh.env, fresh.obs) if start.world is None else start.world
-        self._place([RunState(start.state, env, obs, fresh.key)])
+        self._place([RunState(start.state_for(self.fleet.env.spec.copies), env, obs, fresh.key)])
         self.t = start.t
         if start.history is not None:
             self.history.restore(start.t, start.history)

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from sentinel_rl.training.episodes import Episode, EpisodeCounter, EpisodeTable, seconds_since
+from sentinel_rl.training.episodes import Episode, EpisodeCounter, EpisodeTable
 from sentinel_rl.training.metrics import TAIL, Episodes, tail_mean
 
 _TABLE, _PARTIAL, _METRIC, _REPORT, _EVALUATION = "episodes/", "partial/", "metric/", "report/", "evaluation/"
@@ -41,7 +41,8 @@ class History:
     """
 
     def __init__(self, runs: int, steps: int, points: int, gamma: float, horizon: int | None = None):
-        self.runs, self.grid, self.started = runs, curve_steps(steps, points, horizon), time.time()
+        self.runs, self.grid = runs, curve_steps(steps, points, horizon)
+        self._begin(0.0)
         self._counter = EpisodeCounter(runs, gamma)
         self._tables: list[EpisodeTable] = []
         self._ordered: EpisodeTable | None = None
@@ -54,7 +55,11 @@ class History:
     @property
     def elapsed(self) -> float:
         """Seconds since training began."""
-        return seconds_since(self.started)
+        return round(time.monotonic() - self._began, 6)
+
+    def _begin(self, elapsed: float) -> None:
+        """Training has gone on for so many seconds. The clock on the wall may be set, and is not asked again."""
+        self._began, self.started = time.monotonic() - elapsed, time.time() - elapsed
 
     def extend(self, reward: np.ndarray, terminated: np.ndarray, truncated: np.ndarray) -> None:
         """Take in the next steps of all runs, ``[runs, steps]``."""
@@ -219,7 +224,7 @@ class History:
         played = named(_EVALUATION)
         moments = [int(moment) for moment in played.pop("t", ())]
         self._evaluations = [(at, Episodes(**{k: v[:, i] for k, v in played.items()})) for i, at in enumerate(moments)]
-        self.started = time.time() - float(arrays["elapsed"])
+        self._begin(float(arrays["elapsed"]))
 
     def _on_grid(self, values: np.ndarray) -> np.ndarray:
         """Numbers of the first points, with zeros for the others; there are none of steps that were not made."""
@@ -229,7 +234,7 @@ class History:
     def restore_episodes(self, t: int, tables: Sequence[EpisodeTable], reward: np.ndarray, length: np.ndarray) -> None:
         """Go back to step ``t`` of a run that kept its episodes but no curves; see `sentinel_rl.training.legacy`."""
         self._tables = list(tables)
-        self.started = time.time() - max((float(table.time[-1]) for table in tables if len(table.time)), default=0.0)
+        self._begin(max((float(table.time[-1]) for table in tables if len(table.time)), default=0.0))
         self._counter.restore(t, reward, np.full(self.runs, np.nan), length)
 
 

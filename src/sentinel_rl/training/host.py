@@ -42,7 +42,8 @@ class HostRun:
         # Python classes are flattened slowly: compiled functions take and return lists of arrays.
         self._agent, self._agent_form = jax.tree.flatten(self.agent)
         # Copied: a step gives up the arrays that it was handed.
-        first = _start(self.agent, world.spec, init_key) if start is None else jax.tree.map(jnp.copy, start.state)
+        spec = world.spec
+        first = _start(self.agent, spec, init_key) if start is None else _copied(start.state_for(spec.copies))
         self._state, self._state_form = jax.tree.flatten(first)
         self._programs = _programs(self._agent_form, self._state_form, jax.random.key_impl(self.key))
         # On the device once: they are arguments of every step.
@@ -180,6 +181,11 @@ def _programs(agent_form: Any, state_form: Any, key_impl: Any) -> _Programs:
         return jax.tree.leaves(state), metrics
 
     return _Programs(jax.jit(act), jax.jit(absorb, static_argnames="learns", donate_argnums=1))
+
+
+def _copied(state: Any) -> Any:
+    """Arrays of one's own."""
+    return jax.tree.map(jnp.copy, state)
 
 
 @jax.jit

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from sentinel_rl.errors import CorruptError, IncompatibleError, SentinelWarning,
 from sentinel_rl.risk import BeliefMeasure, RiskMeasure, parse_risk
 from sentinel_rl.storage.archive import load_archive, read_archive_manifest, save_archive
 from sentinel_rl.storage.configuration import plain, restored
-from sentinel_rl.storage.manifest import Leaf
 from sentinel_rl.storage.validation import (
     LARGEST_AXIS,
     LARGEST_WHOLE,
@@ -184,7 +183,7 @@ def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
             " loading, or use the version that wrote it"
         )
     with from_file(str(path), "policy"):
-        spec = _checked_spec(about, manifest.leaves)
+        spec = _checked_spec(about)
         # Only what makes the agent and its plan: a file does not choose where anything is written.
         known = {*options_of_kind(kind), *PLAN_OPTIONS, *legacy.AGENTS.get(kind, {})}
         entries("options", about["options"], known)
@@ -226,7 +225,7 @@ def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
     return SavedPolicy(agent, state, handle, kind, options, int(about["seed"]), int(about["num_timesteps"]), training)
 
 
-def _checked_spec(about: Mapping[str, Any], leaves: Sequence[Leaf]) -> EnvSpec:
+def _checked_spec(about: Mapping[str, Any]) -> EnvSpec:
     """The sizes of the environment that a file names, checked with the other numbers beside them.
 
     Raises:
@@ -235,13 +234,10 @@ def _checked_spec(about: Mapping[str, Any], leaves: Sequence[Leaf]) -> EnvSpec:
     given = about["spec"]
     entries("spec", given, {field.name for field in dataclasses.fields(EnvSpec)})
     text("spec.name", given["name"])
-    largest = max(sum(leaf.count for leaf in leaves), 1)
     whole("spec.obs_size", given["obs_size"], 1, LARGEST_AXIS)
-    # Every number that is observed and every action has weights of its own; an agent that learns nothing has none.
-    require(given["obs_size"] <= largest or largest <= 1, "spec.obs_size", given["obs_size"], f"at most {largest}")
     whole("spec.num_actions", given["num_actions"], 1, LARGEST_AXIS)
-    require(given["num_actions"] <= largest or largest <= 1, "spec.num_actions", given["num_actions"], "smaller")
     number("spec.gamma", given.get("gamma", 0.99), 0.0, 1.0)
+    whole("spec.copies", given.get("copies", 1), 1, LARGEST_AXIS)
     for name in ("obs_low", "obs_high"):
         require(given.get(name) is None or len(given[name]) == given["obs_size"], f"spec.{name}", "others", "one each")
     if given.get("action_names") is not None:

@@ -1,14 +1,19 @@
 """When things happen: functions of the one clock that all runs share."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from sentinel_rl._checks import is_number, is_whole, shown
 from sentinel_rl.errors import UsageError
+
+# Steps are counted in 32 bits on the device.
+LARGEST_STEP = 2**31 - 2
 
 
 @runtime_checkable
@@ -32,8 +37,8 @@ class Every:
     period: int = 100
 
     def __post_init__(self) -> None:
-        if self.period < 1:
-            raise ValueError(f"Every needs a period of at least 1 step, got {self.period}")
+        if not is_whole(self.period, 1, LARGEST_STEP):
+            raise ValueError(f"Every needs a period of at least 1 step and at most {LARGEST_STEP}, got {self.period}")
 
     def times(self, steps: int) -> np.ndarray:
         """``period, 2 period, ...``."""
@@ -105,11 +110,14 @@ class Plan:
     before: int | None = None
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ValueError(f"a run needs at least 1 step, got steps={self.steps}")
+        require_steps(self.steps)
+        if not is_whole(self.warmup, 0, LARGEST_STEP):
+            raise ValueError(
+                f"warmup must be a whole number of steps from 0 to {LARGEST_STEP}, got {shown(self.warmup)}"
+            )
         for name in ("epsilon_start", "epsilon_end", "epsilon_fraction"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)}")
+            if not is_number(getattr(self, name), 0, 1):
+                raise ValueError(f"{name} must be a number in [0, 1], got {shown(getattr(self, name))}")
 
     @property
     def learn_times(self) -> np.ndarray:
@@ -141,6 +149,51 @@ class Plan:
         return self.exploration.epsilon(t)
 
 
+# JAX keeps 32 bits of a seed: a larger one would be the same run as a small one.
+LARGEST_SEED = 2**32 - 1
+MOST_SEEDS = 100_000
+
+
+def require_steps(steps: object) -> int:
+    """Return a number of steps.
+
+    Raises:
+        UsageError: for what is no whole number in the range of the clock.
+    """
+    if not is_whole(steps, 1, LARGEST_STEP):
+        told = f"a run needs at least 1 step and at most {LARGEST_STEP}, a whole number"
+        raise UsageError(f"{told}, got steps={str(steps)[:80]}")
+    return int(steps)  # type: ignore[call-overload, no-any-return]
+
+
+def require_seed(seed: object) -> int:
+    """Return a seed as a plain number.
+
+    Raises:
+        UsageError: for what is no whole number in the range of seeds.
+    """
+    if not is_whole(seed, 0, LARGEST_SEED):
+        raise UsageError(f"a seed must be a whole number from 0 to {LARGEST_SEED}, got {shown(seed)}")
+    return int(seed)  # type: ignore[call-overload, no-any-return]
+
+
+def require_seeds(seeds: object) -> list[int]:
+    """The seeds of runs side by side, each once; a number n stands for 0 to n - 1.
+
+    Raises:
+        UsageError: for none, too many, the same twice, or what is no seed.
+    """
+    told = f"training needs seeds of at least 0, each once, at most {MOST_SEEDS} of them"
+    if is_whole(seeds, 1, MOST_SEEDS):
+        return list(range(int(seeds)))  # type: ignore[call-overload]
+    if isinstance(seeds, bool | int | float | str | bytes) or not isinstance(seeds, Iterable) or np.shape(seeds) == ():
+        raise UsageError(f"{told}, got {shown(seeds)}: give how many, or a list")
+    listed = [require_seed(seed) for seed in islice(seeds, MOST_SEEDS + 1)]
+    if not listed or len(listed) > MOST_SEEDS or len(set(listed)) < len(listed):
+        raise UsageError(f"{told}, got {len(listed) or 'none'}: {str(listed)[:80]}")
+    return listed
+
+
 PLAN_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction")
 
 
@@ -155,9 +208,10 @@ def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any
     """
     chosen = {**defaults, **{name: options[name] for name in PLAN_OPTIONS if name in options}}
     every = chosen.pop("learn_every", 100)
-    if every != "triangular" and not isinstance(every, (int, np.integer)):
-        raise UsageError(f"learn_every is a number of steps or 'triangular', got {every!r}")
+    triangular = isinstance(every, str) and every == "triangular"
+    if not triangular and not is_whole(every, 1, LARGEST_STEP):
+        raise UsageError(f"learn_every is a number of steps of at least 1, or 'triangular', got {shown(every)}")
     try:
-        return Plan(steps, Triangular() if every == "triangular" else Every(every), **chosen, horizon=horizon)
+        return Plan(steps, Triangular() if triangular else Every(every), **chosen, horizon=horizon)
     except ValueError as error:
         raise UsageError(str(error)) from error

@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from sentinel_rl.envs.handle import EnvHandle
+from sentinel_rl.replay import map_replays
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,6 +39,10 @@ class Standing:
     def clock(self) -> int:
         """Transitions that the agent took in, all in all."""
         return self.before + self.t
+
+    def state_for(self, copies: int) -> Any:
+        """The state of the agent, to go on with transitions of so many environments in turn."""
+        return map_replays(lambda replay: dataclasses.replace(replay, copies=copies), self.state)
 
     def reset(self) -> Self:
         """The counter and the schedules begin again with a new episode; the agent keeps what it has."""

@@ -13,6 +13,7 @@ import gymnasium
 import numpy as np
 from gymnasium.vector import VectorEnv
 
+from sentinel_rl._checks import is_number, is_whole
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.registry import make_agent, named_options, require_agent
 from sentinel_rl.compilation import use_compilation_cache
@@ -23,7 +24,7 @@ from sentinel_rl.storage.configuration import plain, restored
 from sentinel_rl.storage.run_folder import RunFolder, open_run, status
 from sentinel_rl.training import legacy
 from sentinel_rl.training.compiled import BaseTraining, Training
-from sentinel_rl.training.evaluation import EVALUATION_SEED
+from sentinel_rl.training.evaluation import EVALUATION_SEED, MOST_EPISODES
 from sentinel_rl.training.host_training import HostTraining, OnStep
 from sentinel_rl.training.identity import env_identity, run_identity
 from sentinel_rl.training.keeper import Keeper
@@ -31,13 +32,14 @@ from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.policy import best_file, policy_file, save_policy
 from sentinel_rl.training.progress import progress_bar
 from sentinel_rl.training.result import Result
-from sentinel_rl.training.schedule import PLAN_OPTIONS, Plan, make_plan
+from sentinel_rl.training.schedule import PLAN_OPTIONS, Plan, make_plan, require_seed, require_seeds, require_steps
 from sentinel_rl.training.session import Callback, Evaluator, Reporter, Session
 from sentinel_rl.training.signals import Stopper, catch_signals
 from sentinel_rl.training.sinks import Logger, Sink
 from sentinel_rl.training.standing import Standing
 
 # What a run's folder holds beside configuration, checkpoints and the mark of its end.
+MOST_POINTS = 1_000_000
 ARTIFACTS = (
     "checkpoints/seed_*",
     "seed_*.monitor.csv",
@@ -117,7 +119,7 @@ def train(
         ((2, 200), (2, 3))
     """
     handle = _trainable(env)
-    seeds = _seed_list(seeds)
+    seeds = require_seeds(seeds)
     agents, kind, own = _agents(agent, handle, len(seeds), options)
     plan = checked_plan(steps, agents[0], options)
     job = Job(
@@ -125,7 +127,7 @@ def train(
         handle=handle,
         plan=plan,
         seeds=seeds,
-        gamma=handle.spec.gamma if evaluation_gamma is None else float(evaluation_gamma),
+        gamma=handle.spec.gamma if evaluation_gamma is None else evaluation_gamma,
         points=points,
         evaluate=evaluate,
         evaluate_every=evaluate_every,
@@ -163,11 +165,17 @@ class Job:
     start: Standing | None = None
 
     def __post_init__(self) -> None:
-        if self.evaluate < 0 or (self.evaluate_every is not None and self.evaluate_every < 1):
+        every = self.evaluate_every
+        if not is_whole(self.evaluate, 0, MOST_EPISODES) or (every is not None and not is_whole(every, 1)):
             raise UsageError(
-                f"evaluate is a number of episodes and evaluate_every one of steps, got {self.evaluate} and "
-                f"{self.evaluate_every}"
+                f"evaluate is a number of episodes (at most {MOST_EPISODES}) and evaluate_every one of steps, got "
+                f"{self.evaluate!r} and {every!r}"
             )
+        if not is_whole(self.points, 1, MOST_POINTS):
+            raise UsageError(f"points must be a whole number from 1 to {MOST_POINTS}, got {self.points!r}")
+        if not is_number(self.gamma, 0, 1):
+            raise UsageError(f"the discount of evaluations must be a number from 0 to 1, got {self.gamma!r}")
+        require_seed(self.evaluation_seed)
         if self.evaluate_every is not None and self.evaluate == 0:
             raise UsageError(f"evaluate_every={self.evaluate_every} needs episodes: give evaluate=100, for example")
 
@@ -224,6 +232,8 @@ def run_job(
         watch: is handed every training before its first step.
         log_interval: episodes between two entries of a log, at least.
     """
+    if not is_whole(save_every, 1):
+        raise UsageError(f"save_every must be a whole number of steps of at least 1, got {save_every!r}")
     use_compilation_cache()
     given = [callbacks] if callable(callbacks) else list(callbacks)
     loggers = [Logger(sinks, seed) for seed in job.seeds] if loggers is None else list(loggers)
@@ -347,14 +357,6 @@ def _trainable(env: EnvLike) -> EnvHandle:
     return handle
 
 
-def _seed_list(seeds: int | Iterable[int]) -> list[int]:
-    """The seeds, each once."""
-    listed = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
-        raise UsageError(f"training needs seeds of at least 0, each once, got {listed}")
-    return listed
-
-
 def _agents(
     given: str | Agent | Sequence[Agent], handle: EnvHandle, count: int, options: Mapping[str, Any]
 ) -> tuple[list[Agent], str | None, dict[str, Any]]:
@@ -381,7 +383,7 @@ def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any], horizon: 
         options: those of the plan are used.
         horizon: steps that the schedules were planned for, where a training is extended beyond them.
     """
-    defaults = agent.plan_defaults(steps if horizon is None else horizon)
+    defaults = agent.plan_defaults(require_steps(steps) if horizon is None else horizon)
     plan = make_plan(steps, defaults, options, horizon)
     if plan.learn_times.size == 0 and defaults.get("warmup"):  # an agent without a warm-up learns nothing
         warnings.warn(

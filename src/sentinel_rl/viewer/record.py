@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from sentinel_rl._checks import is_whole
 from sentinel_rl.agents.agent import Account, Agent, BaseAgent
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, require_sizes, resolve_env
 from sentinel_rl.envs.highway import Highway
@@ -13,6 +14,7 @@ from sentinel_rl.envs.registry import make_env
 from sentinel_rl.envs.spec import Drawable
 from sentinel_rl.errors import UsageError
 from sentinel_rl.explanation import assess_laws, has_laws
+from sentinel_rl.training.schedule import require_seed
 from sentinel_rl.viewer import pictures
 from sentinel_rl.viewer.play import Trip, play_gymnasium, play_jax
 from sentinel_rl.viewer.recording import Recording
@@ -54,6 +56,7 @@ def record(
     _require_count("episodes", episodes, 1)
     _require_count("longest", longest, 1)
     _require_count("first", first, 0)
+    seed = require_seed(seed)
     who, known, handle = _resolved(agent, state, env)
     gamma = float(getattr(who, "gamma", handle.spec.gamma))
     time_limit: TimeLimit = getattr(who, "time_limit", "terminal")
@@ -223,5 +226,5 @@ def _per_second(handle: EnvHandle) -> float:
 
 
 def _require_count(name: str, number: object, least: int) -> None:
-    if not isinstance(number, int) or isinstance(number, bool) or number < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}, got {number!r}")
+    if not is_whole(number, least, 2**31 - 1):
+        raise UsageError(f"{name} must be a whole number of at least {least} and at most 2147483647, got {number!r}")
