@@ -108,6 +108,7 @@ def open_run(
     artifacts: Sequence[str] = (),
     about: Mapping[str, Any] | None = None,
     upgrade: Upgrade = lambda configuration: configuration,
+    extend: Sequence[str] = (),
 ) -> Iterator[RunFolder]:
     """Begin or resume a run in a folder, and keep other processes out of it during the block.
 
@@ -119,6 +120,8 @@ def open_run(
         artifacts: patterns of the other files that the run writes (``"monitor*.csv"``), to be removed with it.
         about: what shall be noted beside the configuration, without being compared.
         upgrade: turns a configuration that an earlier version saved into one of this version.
+        extend: entries (``"plan.steps"``) in which the folder's run may differ: it is then continued as this one,
+            finished or not.
 
     Raises:
         UsageError: when the folder holds something else, another configuration (with a table of the differences) or a
@@ -126,24 +129,27 @@ def open_run(
         StorageError: when it cannot be written to.
     """
     path, asked = Path(path), plain(configuration, "configuration")
-    _require_fit(path, asked, overwrite, upgrade)  # before anything is written
+    _require_fit(path, asked, overwrite, upgrade, extend)  # before anything is written
     make_folder(path)
     with hold(path / LOCK):
-        _require_fit(path, asked, overwrite, upgrade)
+        longer = _require_fit(path, asked, overwrite, upgrade, extend)
         with storage_errors(f"cannot clear {path}"):
             for folder in (path, path / CHECKPOINTS):
                 sweep(folder)
             if overwrite:
                 _clear(path, artifacts)
+            elif longer:
+                (path / FINISHED).unlink(missing_ok=True)  # first: a run that is not finished can be extended too
         resumed = (path / CONFIG).exists() and not overwrite
-        if not resumed:
+        if longer or not resumed:
             noted = plain(about or {}, "about")
             content = {"format": FORMAT, "hash": digest(asked), "configuration": asked, "about": noted}
             write_file(path / CONFIG, json.dumps(_signed(content), indent=1) + "\n")
         yield RunFolder(path, asked, plain(about or {}, "about"), resumed)
 
 
-def _require_fit(path: Path, asked: dict[str, Any], overwrite: bool, upgrade: Upgrade) -> None:
+def _require_fit(path: Path, asked: dict[str, Any], overwrite: bool, upgrade: Upgrade, extend: Sequence[str]) -> bool:
+    """Raise `UsageError` unless a run can begin or go on here; returns whether it is a longer one."""
     if path.exists() and not path.is_dir():
         raise UsageError(f"{path} is a file, expected a folder: give another one")
     found = status(path)
@@ -152,15 +158,22 @@ def _require_fit(path: Path, asked: dict[str, Any], overwrite: bool, upgrade: Up
             f"{path} holds files, but no run of sentinel-rl (no readable {CONFIG}): give an empty or a new folder"
         )
     if overwrite or found.state == "empty":
-        return
+        return False
     saved_configuration = plain(upgrade(found.configuration or {}))
-    if rows := differences(saved_configuration, asked):
+    rows = differences(saved_configuration, asked)
+    if rows and all(row.what in extend for row in rows):
+        return True
+    if rows:
         raise UsageError(
             f"{path} holds a run of another configuration:\n{table(rows)}\n"
             "Give another folder, ask for the saved configuration to resume it, or overwrite it"
         )
     if found.state == "finished":
-        raise UsageError(f"{path} holds a finished run of this configuration: overwrite it, or give another folder")
+        raise UsageError(
+            f"{path} holds a finished run of this configuration: ask for more steps to extend it, overwrite it, or "
+            "give another folder"
+        )
+    return False
 
 
 def _clear(path: Path, artifacts: Sequence[str]) -> None:

@@ -70,12 +70,14 @@ class Exploration(NamedTuple):
         rate: share of the decline that a step brings.
         start: epsilon before the decline.
         change: epsilon after the decline, minus `start`.
+        before: transitions that the agents took in before step 0, in trainings that went before this one.
     """
 
     warmup: Int[Array, ""] | np.int32
     rate: Float[Array, ""] | np.float32
     start: Float[Array, ""] | np.float32
     change: Float[Array, ""] | np.float32
+    before: Int[Array, ""] | np.int32 = np.int32(0)
 
     def epsilon(self, t: Int[Array, ""]) -> Float[Array, ""]:
         """Exploration at step ``t``, counted from 0."""
@@ -94,6 +96,8 @@ class Plan:
         epsilon_start: exploration before and during the warm-up.
         epsilon_end: exploration after the decline.
         epsilon_fraction: share of the steps after the warm-up over which epsilon declines linearly.
+        horizon: steps that the schedules are planned for, where a training is extended beyond them; `steps` when None.
+        before: transitions that the agents took in before step 0, where a training follows another; 0 when None.
     """
 
     steps: int = 100_000
@@ -102,6 +106,8 @@ class Plan:
     epsilon_start: float = 1.0
     epsilon_end: float = 0.05
     epsilon_fraction: float = 0.25
+    horizon: int | None = None
+    before: int | None = None
 
     def __post_init__(self) -> None:
         require_steps(self.steps)
@@ -120,14 +126,22 @@ class Plan:
         return times[times > self.warmup]
 
     @property
+    def planned_updates(self) -> int:
+        """The number of updates that the schedules are planned for."""
+        horizon = self.steps if self.horizon is None else self.horizon
+        return int(np.count_nonzero(self.learn_times <= horizon))
+
+    @property
     def exploration(self) -> Exploration:
         """The decline of epsilon."""
-        span = max(self.epsilon_fraction * (self.steps - self.warmup), 1.0)
+        horizon = self.steps if self.horizon is None else self.horizon
+        span = max(self.epsilon_fraction * (horizon - self.warmup), 1.0)
         return Exploration(
             np.int32(self.warmup),
             np.float32(1) / np.float32(span),  # XLA turns a division by a constant into this product too
             np.float32(self.epsilon_start),
             np.float32(self.epsilon_end - self.epsilon_start),
+            np.int32(self.before or 0),
         )
 
     def epsilon(self, t: Int[Array, ""]) -> Float[Array, ""]:
@@ -183,8 +197,10 @@ def require_seeds(seeds: object) -> list[int]:
 PLAN_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction")
 
 
-def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any]) -> Plan:
+def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any], horizon: int | None = None) -> Plan:
     """Make a plan from the options that belong to it; `defaults` are those of ``agent.plan_defaults(steps)``.
+
+    With a `horizon` below the steps, a training is extended: the schedules and the defaults are those of the horizon.
 
     Example:
         >>> make_plan(1_000, {"warmup": 100}, {"learn_every": "triangular", "k": 4}).learn_times[:3]
@@ -196,6 +212,6 @@ def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any
     if not triangular and not is_whole(every, 1, LARGEST_STEP):
         raise UsageError(f"learn_every is a number of steps of at least 1, or 'triangular', got {shown(every)}")
     try:
-        return Plan(steps, Triangular() if triangular else Every(every), **chosen)
+        return Plan(steps, Triangular() if triangular else Every(every), **chosen, horizon=horizon)
     except ValueError as error:
         raise UsageError(str(error)) from error

@@ -11,6 +11,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import VectorEnv
 
 from sentinel_rl._checks import is_number, is_whole
 from sentinel_rl.agents.agent import Agent
@@ -20,7 +21,7 @@ from sentinel_rl.envs.handle import EnvHandle, EnvLike, require_sizes, resolve_e
 from sentinel_rl.errors import NumericalError, SentinelWarning, UsageError
 from sentinel_rl.risk import RiskMeasure
 from sentinel_rl.storage.configuration import plain, restored
-from sentinel_rl.storage.run_folder import RunFolder, open_run
+from sentinel_rl.storage.run_folder import RunFolder, open_run, status
 from sentinel_rl.training import legacy
 from sentinel_rl.training.compiled import BaseTraining, Training
 from sentinel_rl.training.evaluation import EVALUATION_SEED, MOST_EPISODES
@@ -36,6 +37,7 @@ from sentinel_rl.training.schedule import PLAN_OPTIONS, Plan, make_plan, require
 from sentinel_rl.training.session import Callback, Evaluator, Reporter, Session
 from sentinel_rl.training.signals import Stopper, catch_signals
 from sentinel_rl.training.sinks import Logger, Sink
+from sentinel_rl.training.standing import Standing
 
 # What a run's folder holds beside configuration, checkpoints and the mark of its end.
 MOST_POINTS = 1_000_000
@@ -51,6 +53,8 @@ ARTIFACTS = (
     "frontier.*",
     "assess.*",
 )
+# Entries of its configuration in which a run that is extended differs from what it was.
+EXTENDED = ("plan.steps", "plan.horizon")
 
 
 def train(
@@ -83,7 +87,8 @@ def train(
     Args:
         agent: an agent, one per seed, or the name of a registered one.
         env: a name, a Gymnasium environment (or a vector of them), or a JAX environment.
-        steps: environment steps of every run.
+        steps: environment steps of every run; a run in the folder that had fewer is extended, with the schedules that
+            it was planned with.
         seeds: one run each; a number ``n`` means 0 to ``n - 1``.
         evaluate: episodes of every evaluation of the frozen policies; there is one at the end where it is not 0.
         evaluate_every: steps between two evaluations during training; they also choose the best policy of a run.
@@ -139,7 +144,10 @@ def train(
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A training as `train` was asked for it; the arguments are those of `train`, resolved."""
+    """A training as `train` was asked for it; the arguments are those of `train`, resolved.
+
+    With `start`, where it stood before, the training of one seed goes on.
+    """
 
     agents: list[Agent]
     handle: EnvHandle
@@ -155,6 +163,7 @@ class Job:
     strict: bool = False
     kind: str | None = None
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    start: Standing | None = None
 
     def __post_init__(self) -> None:
         every = self.evaluate_every
@@ -190,7 +199,8 @@ class Job:
             named = found[0], {**found[1], **self.options}
         written = {name: _writable(value) for name, value in named[1].items()}
         request = {"env": self.handle.name or self.handle.spec.name, "steps": self.plan.steps, "seeds": self.seeds}
-        return {"agent": named[0], "options": written, **request}
+        extended = {} if self.plan.horizon is None else {"horizon": self.plan.horizon}
+        return {"agent": named[0], "options": written, **request, **extended}
 
 
 def run_job(
@@ -205,6 +215,7 @@ def run_job(
     on_step: OnStep | None = None,
     stopper: Stopper | None = None,
     watch: Callable[[BaseTraining], None] = lambda training: None,
+    log_interval: int | None = None,
 ) -> Result:
     """Train as a job says; the arguments are those of `train`, and those that the classes add.
 
@@ -220,6 +231,7 @@ def run_job(
         on_step: called after every step, which is then made from Python, also in a JAX environment.
         stopper: tells when to stop; by default signals are caught where there is a folder.
         watch: is handed every training before its first step.
+        log_interval: episodes between two entries of a log, at least.
     """
     if not is_whole(save_every, 1):
         raise UsageError(f"save_every must be a whole number of steps of at least 1, got {save_every!r}")
@@ -234,8 +246,11 @@ def run_job(
         stopper = stack.enter_context(_signals(folder)) if stopper is None else stopper
         opened = None
         if folder is not None:
+            if not overwrite:
+                job = extended(job, folder)
             upgrade = functools.partial(_upgraded, job)
-            arguments = job.configuration(), overwrite, ARTIFACTS, job.about(), upgrade
+            extend = () if job.plan.horizon is None else EXTENDED
+            arguments = job.configuration(), overwrite, ARTIFACTS, job.about(), upgrade, extend
             opened = stack.enter_context(open_run(folder, *arguments))
         show = stack.enter_context(progress_bar(job.plan.steps, len(job.seeds), progress))
         sessions = _sessions(job, opened, save_every, stopper, on_step)
@@ -243,7 +258,7 @@ def run_job(
         for number, session in enumerate(sessions):
             (training,) = session.trainings
             own = loggers if isinstance(training, Training) else [loggers[number]]
-            session.reporters = [Reporter(own, job.strict, job.reports)]
+            session.reporters = [Reporter(own, job.strict, job.reports, log_interval)]
             session.callbacks = [show, *given]
             watch(training)
             parts.append(_run(job, session, opened, sum(len(part.failures) for part in parts)))
@@ -269,10 +284,10 @@ def _sessions(
             evaluator = Evaluator(_evaluation_handle(job), job.evaluate, job.evaluation_seed, job.gamma)
         training: Training | HostTraining
         if compiled:
-            training = Training(job.agents, job.handle.env, job.plan, part, job.points, job.gamma)
+            training = Training(job.agents, job.handle.env, job.plan, part, job.points, job.gamma, job.start)
         else:
             own = job.agents[job.seeds.index(part[0])]
-            training = HostTraining(own, job.handle, job.plan, part[0], job.points, job.gamma, on_step)
+            training = HostTraining(own, job.handle, job.plan, part[0], job.points, job.gamma, on_step, job.start)
         keepers = []
         if folder is not None:
             place = folder.checkpoints / ("" if compiled else f"seed_{part[0]}")
@@ -362,10 +377,17 @@ def _agents(
     return [require_agent(agent) for agent in several], None, {}
 
 
-def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any]) -> Plan:
-    """The plan of a training from options; one in which nothing is learnt is warned about."""
-    defaults = agent.plan_defaults(require_steps(steps))
-    plan = make_plan(steps, defaults, options)
+def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any], horizon: int | None = None) -> Plan:
+    """The plan of a training from options; one in which nothing is learnt is warned about.
+
+    Args:
+        steps: of the training.
+        agent: whose defaults are used.
+        options: those of the plan are used.
+        horizon: steps that the schedules were planned for, where a training is extended beyond them.
+    """
+    defaults = agent.plan_defaults(require_steps(steps) if horizon is None else horizon)
+    plan = make_plan(steps, defaults, options, horizon)
     if plan.learn_times.size == 0 and defaults.get("warmup"):  # an agent without a warm-up learns nothing
         warnings.warn(
             f"0 updates would be made in {steps} steps: train longer than the warm-up of {plan.warmup}, "
@@ -374,6 +396,28 @@ def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any]) -> Plan:
             stacklevel=3,
         )
     return plan
+
+
+def extended(job: Job, folder: str | Path) -> Job:
+    """The job, with the schedules of the run in a folder where it goes on with that one beyond its end.
+
+    Raises:
+        UsageError: for a run without checkpoints.
+    """
+    saved = status(folder).configuration
+    if saved is None:
+        return job
+    plan = _upgraded(job, saved)["plan"]
+    horizon, steps = plan.get("horizon"), plan["steps"]
+    if job.plan.steps < steps or (job.plan.steps == steps and horizon is None):
+        return job
+    if isinstance(job.handle.env, VectorEnv):
+        raise UsageError(
+            f"{folder} holds a run of {steps} steps of a vector of environments, of which there are no checkpoints: it "
+            "cannot be extended. Give another folder, or overwrite it"
+        )
+    plan = checked_plan(job.plan.steps, job.agents[0], job.options, horizon or steps)
+    return dataclasses.replace(job, plan=plan)
 
 
 def _upgraded(job: Job, saved: dict[str, Any]) -> Mapping[str, Any]:
