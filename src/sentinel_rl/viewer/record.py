@@ -160,7 +160,7 @@ def _told(agent: Agent, state: Any, obs: np.ndarray) -> tuple[dict[str, np.ndarr
     arrays = {
         "value": told.composite,
         "parts": np.stack([told.mean, told.additive], axis=1),
-        "atoms": belief.members.atoms[0],
+        "atoms": _atoms(belief.members.atoms, belief.members.probs.shape),
         "probs": belief.members.probs,
         "weights": belief.weights,
     }
@@ -171,6 +171,16 @@ def _told(agent: Agent, state: Any, obs: np.ndarray) -> tuple[dict[str, np.ndarr
         "aggregate": composite.aggregate,
     }
     return {name: np.array(array, np.float32) for name, array in arrays.items()}, words
+
+
+def _atoms(atoms: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The support that all laws share, ``[n]``, or that of every law, ``[T, K, A, n]``."""
+    flat = atoms.reshape(-1, atoms.shape[-1])
+    if bool((flat == flat[0]).all()):
+        one: np.ndarray = flat[0]
+        return one
+    missing = len(shape) - atoms.ndim
+    return np.broadcast_to(atoms.reshape(atoms.shape[0], *(1,) * missing, *atoms.shape[1:]), shape)
 
 
 def _tells(agent: Agent) -> bool:

@@ -20,6 +20,22 @@ const Recorded = (() => {
 
     const range = (from, count) => Array.from({ length: count }, (_, i) => from + i);
 
+    const GRID = 96;
+
+    // The density of a law on a grid, times the width of a cell: every atom is a normal curve of a common width.
+    function smoothed(grid, atoms, probs) {
+        let [mean, square] = [0, 0];
+        for (let j = 0; j < atoms.length; j++) mean += probs[j] * atoms[j];
+        for (let j = 0; j < atoms.length; j++) square += probs[j] * (atoms[j] - mean) ** 2;
+        const cell = grid[1] - grid[0];
+        const width = Math.max(0.9 * Math.sqrt(square) * atoms.length ** -0.2, cell);
+        return grid.map((z) => {
+            let sum = 0;
+            for (let j = 0; j < atoms.length; j++) sum += probs[j] * Math.exp(-0.5 * ((z - atoms[j]) / width) ** 2);
+            return (sum * cell) / (width * Math.sqrt(2 * Math.PI));
+        });
+    }
+
     function ticks(low, high) {
         const rough = (high - low) / 4;
         const size = 10 ** Math.floor(Math.log10(rough));
@@ -41,30 +57,57 @@ const Recorded = (() => {
         const colours = about.actions.map((_, a) => `--a${a % 8}`);
         const actions = about.actions.length;
         const hasLaws = about.aleatory !== null;
-        const atoms = hasLaws ? Float64Array.from(arrays.atoms.data) : null;
+        // One support for all laws, or one for each: then the atoms have the shape of the probabilities.
+        const shared = hasLaws && arrays.atoms.shape.length === 1;
+        const atoms = shared ? Float64Array.from(arrays.atoms.data) : null;
+        const size = hasLaws ? arrays.probs.shape[3] : 0;
         const members = hasLaws ? arrays.probs.shape[1] : 0;
         const taken = (decision) => arrays.action.data[decision];
 
-        // The K laws of an action at a decision, and their weights.
+        // The K laws of an action at a decision, each on its support, and their weights.
         function belief(decision, action) {
-            const n = atoms.length;
-            const laws = [];
-            const weights = new Float64Array(members);
+            const [supports, laws, weights] = [[], [], new Float64Array(members)];
             for (let k = 0; k < members; k++) {
                 const row = (decision * members + k) * actions + action;
-                laws.push(arrays.probs.data.subarray(row * n, (row + 1) * n));
+                const place = [row * size, (row + 1) * size];
+                supports.push(shared ? atoms : Float64Array.from(arrays.atoms.data.subarray(...place)));
+                laws.push(arrays.probs.data.subarray(...place));
                 weights[k] = arrays.weights.data[row];
             }
-            return { laws, weights };
+            return { supports, laws, weights };
         }
 
-        function mixture({ laws, weights }) {
+        // The law with the members averaged out: on their support, or on the atoms of all of them.
+        function mixture({ supports, laws, weights }) {
             const total = weights.reduce((a, b) => a + b, 0);
-            const mixed = new Float64Array(atoms.length);
+            if (!shared) {
+                const pairs = laws.flatMap((probs, k) =>
+                    Array.from(probs, (p, j) => [supports[k][j], (weights[k] / total) * p]),
+                );
+                pairs.sort((one, other) => one[0] - other[0]);
+                return {
+                    atoms: Float64Array.from(pairs, (pair) => pair[0]),
+                    probs: Float64Array.from(pairs, (pair) => pair[1]),
+                };
+            }
+            const mixed = new Float64Array(size);
             laws.forEach((probs, k) => {
-                for (let j = 0; j < mixed.length; j++) mixed[j] += (weights[k] / total) * probs[j];
+                for (let j = 0; j < size; j++) mixed[j] += (weights[k] / total) * probs[j];
             });
-            return mixed;
+            return { atoms, probs: mixed };
+        }
+
+        // Curves to draw: laws as they are where they share a support, else smoothed onto a grid over the reach.
+        function curves(one) {
+            const mixed = mixture(one);
+            if (shared) return { atoms, laws: one.laws, mixture: mixed.probs };
+            const { low, high } = reach;
+            const grid = Float64Array.from({ length: GRID }, (_, i) => low + (i / (GRID - 1)) * (high - low));
+            return {
+                atoms: grid,
+                laws: one.laws.map((probs, k) => smoothed(grid, one.supports[k], probs)),
+                mixture: smoothed(grid, mixed.atoms, mixed.probs),
+            };
         }
 
         function part(name, decision, action) {
@@ -81,9 +124,10 @@ const Recorded = (() => {
 
         // One range of returns for the whole recording, so that curves can be compared from decision to decision.
         function findReach() {
-            const mean = new Float64Array(atoms.length);
+            if (!shared) return reachOfAll();
+            const mean = new Float64Array(size);
             const { data } = arrays.probs;
-            const n = atoms.length;
+            const n = size;
             const step = Math.max(1, Math.floor(data.length / n / 4000)) * n;
             let rows = 0;
             for (let row = 0; row < data.length; row += step, rows++)
@@ -100,16 +144,32 @@ const Recorded = (() => {
             return { low, high, ticks: ticks(low, high) };
         }
 
+        // From the outer atoms of some laws, few of which may lie outside.
+        function reachOfAll() {
+            const { data } = arrays.atoms;
+            const step = Math.max(1, Math.floor(data.length / size / 4000)) * size;
+            const [lows, highs] = [[], []];
+            for (let row = 0; row < data.length; row += step) {
+                lows.push(data[row]);
+                highs.push(data[row + size - 1]);
+            }
+            for (const ends of [lows, highs]) ends.sort((a, b) => a - b);
+            const skipped = Math.floor(0.002 * lows.length);
+            const [low, high] = [lows[skipped], highs[highs.length - 1 - skipped]];
+            const pad = 0.04 * (high - low) || 0.5;
+            return { low: low - pad, high: high + pad, ticks: ticks(low - pad, high + pad) };
+        }
+
         // The probability, under the law predicted for the action taken, of less than what really followed.
         function rank(decision) {
             const realised = arrays.realised.data[decision];
             if (Number.isNaN(realised)) return null;
-            const mixed = mixture(belief(decision, taken(decision)));
+            const { atoms: places, probs: mixed } = mixture(belief(decision, taken(decision)));
             let sum = 0;
-            for (let j = 0; j < atoms.length; j++) {
-                if (atoms[j] > realised) {
-                    const width = j ? atoms[j] - atoms[j - 1] : 1;
-                    const share = j ? (realised - atoms[j - 1]) / width : 0;
+            for (let j = 0; j < places.length; j++) {
+                if (places[j] > realised) {
+                    const width = j ? places[j] - places[j - 1] : 1;
+                    const share = j ? (realised - places[j - 1]) / width : 0;
                     return Math.min(
                         1,
                         sum - (j ? mixed[j - 1] / 2 : 0) + (share * (mixed[j] + (j ? mixed[j - 1] : 0))) / 2,
@@ -130,11 +190,11 @@ const Recorded = (() => {
             colours,
             actions,
             hasLaws,
-            atoms,
             members,
         };
         const ranks = hasLaws ? range(0, arrays.action.shape[0]).map(rank) : [];
-        return { ...base, taken, belief, mixture, part, recorded, ranks, reach: hasLaws ? findReach() : null };
+        const reach = hasLaws ? findReach() : null;
+        return { ...base, taken, belief, mixture, curves, part, recorded, ranks, reach };
     }
 
     return { open, range };
