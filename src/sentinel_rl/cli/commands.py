@@ -247,17 +247,25 @@ def assess(
 
 def watch(
     path: PolicyArgument,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="The page.", show_default="RUN's name .html, here")
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page, whole in itself.")] = None,
+    gif: Annotated[Path | None, typer.Option("--gif", metavar="FILE", help="Write a film of one episode.")] = None,
+    mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="The same as MP4; extra: film.")] = None,
+    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture of one decision.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording.")] = None,
+    decisions: Annotated[
+        str | None, typer.Option(metavar="FROM-TO", help="Of a film or picture, counted from 1.", show_default="all")
     ] = None,
-    episodes: Annotated[int, typer.Option(min=1, max=1000, help="Episodes to play.")] = 5,
+    width: Annotated[int, typer.Option(min=320, max=3840, help="Of a film or picture, in pixels.")] = 800,
+    speed: Annotated[
+        float | None, typer.Option(min=0.01, max=100, help="Of a film; 1 is the world's.", show_default=False)
+    ] = None,
+    episodes: Annotated[int, typer.Option(min=1, max=1000, help="Episodes to play, for a page.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 7,
     first: Annotated[int, typer.Option(min=0, help="Number of the first episode.")] = 0,
     seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
     on: Annotated[
         str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording as well.")] = None,
 ) -> None:
     """Watch a trained agent decide: one page with the world, the reasons of every decision, and what if.
 
@@ -265,13 +273,14 @@ def watch(
 
     **Examples**
 
-    - `sentinel watch highway-composite`
-    - `sentinel watch runs/road --html road.html --episodes 5 --seed 7`
-    - `sentinel watch runs/road --on highway-env`
+    - `sentinel watch highway-composite --html road.html --episodes 5 --seed 7`
+    - `sentinel watch runs/road --gif road.gif --first 11 --decisions 4-18`
+    - `sentinel watch runs/road --html road.html --on highway-env`
     """
-    from sentinel_rl.cli.watch import run
+    from sentinel_rl.cli.watch import Files, run
 
-    run(path, html, episodes, seed, first, seed_index, on, save)
+    files = Files(html, gif, mp4, png, save)
+    run(path, files, decisions, width, speed, episodes, seed, first, seed_index, on)
 
 
 def verify(path: RunArgument) -> None:

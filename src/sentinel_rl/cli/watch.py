@@ -1,37 +1,92 @@
-"""``sentinel watch``: record what a trained agent does and why, and write a page that shows it."""
+"""``sentinel watch``: record what a trained agent does and why, and write a page, a film or a picture of it."""
 
+import re
 from pathlib import Path
+from typing import NamedTuple
 
 from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import results
 from sentinel_rl.errors import UsageError
-from sentinel_rl.viewer import Recording, record, save_recording, write_page
+from sentinel_rl.viewer import Recording, record, save_recording, write_film, write_page, write_picture
+
+
+class Files(NamedTuple):
+    """What is to be written."""
+
+    html: Path | None
+    gif: Path | None
+    mp4: Path | None
+    png: Path | None
+    save: Path | None
+
+    @property
+    def need_episodes(self) -> bool:
+        """Whether more than the first episode is of use."""
+        return self.html is not None or self.save is not None
+
+
+_ENDINGS = {"html": (".html", ".htm"), "gif": (".gif",), "mp4": (".mp4",), "png": (".png",)}
 
 
 def run(
     path: Path,
-    html: Path | None,
+    files: Files,
+    decisions: str | None,
+    width: int,
+    speed: float | None,
     episodes: int,
     seed: int,
     first: int,
     seed_index: int,
     on: str | None,
-    save: Path | None,
 ) -> None:
-    """Play episodes, write the page, and the recording where that is asked for; print where they are."""
-    if html is not None and html.suffix.lower() not in (".html", ".htm"):
-        raise UsageError(f"--html {html}: give a file that ends in .html")
+    """Play episodes and write what is asked for; print where it is."""
+    for name, endings in _ENDINGS.items():
+        file: Path | None = getattr(files, name)
+        if file is not None and file.suffix.lower() not in endings:
+            raise UsageError(f"--{name} {file}: give a file that ends in {endings[0]}")
+    part = None if decisions is None else parse_decisions(decisions)
     run = read_run(path)
     if not 0 <= seed_index < len(run.seeds):
         raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
+    if not any(files):
+        files = files._replace(html=Path(f"{path.resolve().stem}.html"))
     env = on or run.env
-    recording = record(run.policies(env)[seed_index], env, episodes, seed, first=first)
+    count = episodes if files.need_episodes else 1
+    recording = record(run.policies(env)[seed_index], env, count, seed, first=first)
     console = results()
     console.print(_summary(recording), markup=False, soft_wrap=True)
-    if save is not None:
-        console.print(f"recording: {save_recording(recording, save)}", markup=False, soft_wrap=True)
-    page = write_page(recording, html if html is not None else Path(f"{path.resolve().stem}.html"))
-    console.print(f"page: {page}", markup=False, soft_wrap=True)
+    for name, written in _write(recording, files, part, width, speed).items():
+        console.print(f"{name}: {written}", markup=False, soft_wrap=True)
+
+
+def _write(recording: Recording, files: Files, part: range | None, width: int, speed: float | None) -> dict[str, Path]:
+    """Write the files, and tell where they are."""
+    written = {}
+    if files.save is not None:
+        written["recording"] = save_recording(recording, files.save)
+    if files.html is not None:
+        written["page"] = write_page(recording, files.html)
+    for film in (files.gif, files.mp4):
+        if film is not None:
+            written[f"film ({film.suffix[1:].lower()})"] = write_film(recording, film, 0, part, width, speed)
+    if files.png is not None:
+        decision = part.start if part is not None else 0
+        written["picture"] = write_picture(recording, files.png, 0, decision, width)
+    return written
+
+
+def parse_decisions(text: str) -> range:
+    """Read decisions, counted from 1: one, or the first and the last.
+
+    Example:
+        >>> parse_decisions("4-18"), parse_decisions("7")
+        (range(3, 18), range(6, 7))
+    """
+    found = re.fullmatch(r"(\d{1,6})(?:-(\d{1,6}))?", text.strip())
+    if found is None or not 1 <= int(found[1]) <= int(found[2] or found[1]):
+        raise UsageError(f"--decisions {text}: give the first and the last one, counted from 1, for example 4-18")
+    return range(int(found[1]) - 1, int(found[2] or found[1]))
 
 
 def _summary(recording: Recording) -> str:
@@ -39,6 +94,7 @@ def _summary(recording: Recording) -> str:
     ended = int(recording.arrays["terminated"].sum())
     lengths = recording.arrays["lengths"]
     return (
-        f"{recording.about.agent} in {recording.about.env}: {recording.episodes} episodes of {lengths.min()} to "
+        f"{recording.about.agent} in {recording.about.env}: {recording.episodes} "
+        f"{'episode' if recording.episodes == 1 else 'episodes'} of {lengths.min()} to "
         f"{lengths.max()} decisions, {ended} of which ended before their time limit"
     )

@@ -160,7 +160,7 @@ const World = (() => {
             // Actions that lead to the same place have their dots side by side, in the order of their numbers.
             const groups = [];
             for (const end of ends.sort((one, other) => one.a - other.a)) {
-                const same = groups.find(([first]) => Math.hypot(first.at[0] - end.at[0], first.at[1] - end.at[1]) < 9);
+                const same = groups.find(([first]) => Math.hypot(first.at[0] - end.at[0], first.at[1] - end.at[1]) < 15);
                 if (same) same.push(end);
                 else groups.push([end]);
             }
