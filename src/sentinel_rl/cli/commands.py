@@ -127,6 +127,7 @@ def train(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
     ] = None,
     save_every: Annotated[int, typer.Option(min=1, help="Steps between two checkpoints.")] = 20_000,
+    keep: Annotated[int, typer.Option(min=1, help="Checkpoints to keep, the newest ones.")] = 2,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run is.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No bar and no table.")] = False,
     tensorboard: Annotated[
@@ -167,6 +168,7 @@ def train(
     run(
         *(agent, env, steps, parse_seeds(seeds), options, out, overwrite, quiet, tensorboard, csv),
         save_every=save_every,
+        keep=keep,
         strict=strict_support,
         evaluate=evaluate if evaluate_every is not None else 0,
         evaluate_every=evaluate_every,
@@ -252,6 +254,15 @@ def watch(
     mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="The same as MP4; extra: film.")] = None,
     png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture of one decision.")] = None,
     save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording.")] = None,
+    capture: Annotated[
+        Path | None, typer.Option("--capture", metavar="FILE", help="Keep the moment of --decisions as a scene.")
+    ] = None,
+    do: Annotated[
+        str | None, typer.Option(metavar="ACTIONS", help="What is good in the scene.", show_default="by a search")
+    ] = None,
+    avoid: Annotated[
+        str | None, typer.Option(metavar="ACTIONS", help="What is bad in the scene.", show_default="by a search")
+    ] = None,
     decisions: Annotated[
         str | None, typer.Option(metavar="FROM-TO", help="Of a film or picture, counted from 1.", show_default="all")
     ] = None,
@@ -276,11 +287,41 @@ def watch(
     - `sentinel watch highway-composite --html road.html --episodes 5 --seed 7`
     - `sentinel watch runs/road --gif road.gif --first 11 --decisions 4-18`
     - `sentinel watch runs/road --html road.html --on highway-env`
+    - `sentinel watch runs/road --capture scenes/gap.scene.json --decisions 7`
     """
     from sentinel_rl.cli.watch import Files, run
 
-    files = Files(html, gif, mp4, png, save)
+    files = Files(html, gif, mp4, png, save, capture, do, avoid)
     run(path, files, decisions, width, speed, episodes, seed, first, seed_index, on)
+
+
+def scenes(
+    path: PolicyArgument,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SCENES]", help="A folder of scenes, or one; the library's ten highway scenes if absent."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it over training, as .png, .svg or .pdf.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Try a trained agent in scenes: moments in which it is known what a good driver would do, or would not.
+
+    Of a run, every checkpoint is tried that was kept, and the policies of its end; `sentinel train --keep 20` keeps 20
+    of them. Ends with 0 whether or not all scenes are passed.
+
+    **Examples**
+
+    - `sentinel scenes highway-composite`
+    - `sentinel scenes highway-rule`
+    - `sentinel scenes runs/road scenes/ --plot scenes.png`
+    """
+    from sentinel_rl.cli.scenes import run
+
+    run(path, folder, plot, as_json)
 
 
 def verify(path: RunArgument) -> None:

@@ -6,8 +6,22 @@ from typing import NamedTuple
 
 from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import results
+from sentinel_rl.envs.handle import resolve_env
+from sentinel_rl.envs.highway import Highway
 from sentinel_rl.errors import UsageError
-from sentinel_rl.viewer import Recording, record, save_recording, write_film, write_page, write_picture
+from sentinel_rl.viewer import (
+    Recording,
+    Scene,
+    capture,
+    record,
+    save_recording,
+    save_scene,
+    write_film,
+    write_page,
+    write_picture,
+)
+from sentinel_rl.viewer.scene import ENDING, ROADS
+from sentinel_rl.viewer.trial import state_at
 
 
 class Files(NamedTuple):
@@ -18,6 +32,9 @@ class Files(NamedTuple):
     mp4: Path | None
     png: Path | None
     save: Path | None
+    capture: Path | None = None
+    do: str | None = None
+    avoid: str | None = None
 
     @property
     def need_episodes(self) -> bool:
@@ -25,7 +42,7 @@ class Files(NamedTuple):
         return self.html is not None or self.save is not None
 
 
-_ENDINGS = {"html": (".html", ".htm"), "gif": (".gif",), "mp4": (".mp4",), "png": (".png",)}
+_ENDINGS = {"capture": (ENDING,), "html": (".html", ".htm"), "gif": (".gif",), "mp4": (".mp4",), "png": (".png",)}
 
 
 def run(
@@ -43,8 +60,10 @@ def run(
     """Play episodes and write what is asked for; print where it is."""
     for name, endings in _ENDINGS.items():
         file: Path | None = getattr(files, name)
-        if file is not None and file.suffix.lower() not in endings:
+        if file is not None and not file.name.lower().endswith(endings):
             raise UsageError(f"--{name} {file}: give a file that ends in {endings[0]}")
+    if files.capture is None and (files.do or files.avoid):
+        raise UsageError("--do and --avoid are of a scene: give --capture FILE as well")
     part = None if decisions is None else parse_decisions(decisions)
     run = read_run(path)
     if not 0 <= seed_index < len(run.seeds):
@@ -58,6 +77,10 @@ def run(
     console.print(_summary(recording), markup=False, soft_wrap=True)
     for name, written in _write(recording, files, part, width, speed).items():
         console.print(f"{name}: {written}", markup=False, soft_wrap=True)
+    if files.capture is not None:
+        scene = _captured(recording, files, part, first)
+        written = save_scene(scene, files.capture)
+        console.print(f"scene: {written}\na good driver: {scene.wanted}", markup=False, soft_wrap=True)
 
 
 def _write(recording: Recording, files: Files, part: range | None, width: int, speed: float | None) -> dict[str, Path]:
@@ -74,6 +97,35 @@ def _write(recording: Recording, files: Files, part: range | None, width: int, s
         decision = part.start if part is not None else 0
         written["picture"] = write_picture(recording, files.png, 0, decision, width)
     return written
+
+
+def _captured(recording: Recording, files: Files, part: range | None, first: int) -> Scene:
+    """The moment before a decision of the first episode, as a scene."""
+    if part is None or len(part) != 1 or part.start >= int(recording.arrays["lengths"][0]):
+        length = int(recording.arrays["lengths"][0])
+        raise UsageError(f"--capture needs one decision of the episode: --decisions 1 to {length}")
+    t, name = part.start, scene_name(str(files.capture))
+    env = resolve_env(recording.about.env).env
+    about = f"Decision {t + 1} of episode {first}, seed {recording.about.seed}."
+    do, avoid = (None if given is None else tuple(given.split(",")) for given in (files.do, files.avoid))
+    if isinstance(env, Highway) and env.spec.name in ROADS:
+        state = state_at(env, recording, first, t)
+        return capture(state, env, name, about, do, avoid)
+    if do is None and avoid is None:
+        raise UsageError(f"{recording.about.env} has no search that tells what is good: give --do or --avoid")
+    seen = recording.arrays["obs"][t]
+    return Scene(name, about, recording.about.env, recording.about.actions, do or (), avoid or (), obs=seen)
+
+
+def scene_name(path: str) -> str:
+    """The name of a scene out of that of its file.
+
+    Example:
+        >>> scene_name("scenes/Gap on the left.scene.json")
+        'gap-on-the-left'
+    """
+    stem = Path(path).name.lower().removesuffix(ENDING)
+    return re.sub(r"[^a-z0-9]+", "-", stem).strip("-")[:60] or "scene"
 
 
 def parse_decisions(text: str) -> range:

@@ -66,6 +66,7 @@ def train(
     folder: str | Path | None = None,
     overwrite: bool = False,
     save_every: int = 20_000,
+    keep: int = 2,
     points: int = 200,
     reports: bool = True,
     strict: bool = False,
@@ -94,6 +95,7 @@ def train(
             resumed, and Ctrl-C saves and stops.
         overwrite: begin anew where the folder holds a run.
         save_every: steps between two checkpoints.
+        keep: how many checkpoints to keep, the newest ones.
         points: of the learning curves.
         reports: ask the agents for their reports after every chunk, for curves and sinks.
         strict: a warning of an agent, such as returns outside its support, is an error.
@@ -131,7 +133,7 @@ def train(
         kind=kind,
         options={**own, **{name: value for name, value in options.items() if name in PLAN_OPTIONS}},
     )
-    return run_job(job, folder, overwrite, save_every, callbacks, sinks, progress)
+    return run_job(job, folder, overwrite, save_every, callbacks, sinks, progress, keep=keep)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -196,6 +198,7 @@ def run_job(
     on_step: OnStep | None = None,
     stopper: Stopper | None = None,
     watch: Callable[[BaseTraining], None] = lambda training: None,
+    keep: int = 2,
 ) -> Result:
     """Train as a job says; the arguments are those of `train`, and those that the classes add.
 
@@ -211,6 +214,7 @@ def run_job(
         on_step: called after every step, which is then made from Python, also in a JAX environment.
         stopper: tells when to stop; by default signals are caught where there is a folder.
         watch: is handed every training before its first step.
+        keep: see `train`.
     """
     use_compilation_cache()
     given = [callbacks] if callable(callbacks) else list(callbacks)
@@ -225,7 +229,7 @@ def run_job(
             arguments = job.configuration(), overwrite, ARTIFACTS, job.about(), upgrade
             opened = stack.enter_context(open_run(folder, *arguments))
         show = stack.enter_context(progress_bar(job.plan.steps, len(job.seeds), progress))
-        sessions = _sessions(job, opened, save_every, stopper, on_step)
+        sessions = _sessions(job, opened, save_every, keep, stopper, on_step)
         parts: list[Result] = []
         for number, session in enumerate(sessions):
             (training,) = session.trainings
@@ -244,7 +248,7 @@ def run_job(
 
 
 def _sessions(
-    job: Job, folder: RunFolder | None, save_every: int, stopper: Stopper, on_step: OnStep | None
+    job: Job, folder: RunFolder | None, save_every: int, keep: int, stopper: Stopper, on_step: OnStep | None
 ) -> Iterator[Session]:
     """All runs at once where they are compiled with their environment, else one session after the other."""
     compiled = job.handle.is_jax and on_step is None
@@ -263,7 +267,7 @@ def _sessions(
         keepers = []
         if folder is not None:
             place = folder.checkpoints / ("" if compiled else f"seed_{part[0]}")
-            keepers = [Keeper(training, place, save_every, folder.path, job.handle.spec.name)]
+            keepers = [Keeper(training, place, save_every, folder.path, job.handle.spec.name, keep=keep)]
         yield Session([training], evaluator, job.evaluate_every, stopper, keepers, target=save_every)
 
 
