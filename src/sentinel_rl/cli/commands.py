@@ -277,22 +277,35 @@ def watch(
     on: Annotated[
         str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
     ] = None,
+    beside: Annotated[
+        list[str] | None, typer.Option("--with", metavar="DRIVER", help="Another driver, live; may be repeated.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the live view; 0 takes a free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Live: print the address, open no browser.")] = False,
 ) -> None:
-    """Watch a trained agent decide: one page with the world, the reasons of every decision, and what if.
+    """Watch a trained agent decide: the world, the reasons of every decision, and what if.
 
-    The page is whole in itself: it opens from disk, without a server and without a network, and can be sent to others.
+    Without a file to write, the view is live, on the highway: a page on this machine alone, where you drive on, take
+    another action from any moment, change the traffic and see other drivers beside (needs the extra `watch`). With
+    `--html` the page is a file, whole in itself: it opens from disk, without a server, and can be sent to others.
 
     **Examples**
 
+    - `sentinel watch highway-composite --with highway-rule --with highway-search`
     - `sentinel watch highway-composite --html road.html --episodes 5 --seed 7`
     - `sentinel watch runs/road --gif road.gif --first 11 --decisions 4-18`
     - `sentinel watch runs/road --html road.html --on highway-env`
     - `sentinel watch runs/road --capture scenes/gap.scene.json --decisions 7`
     """
-    from sentinel_rl.cli.watch import Files, run
+    from sentinel_rl.cli.watch import Files, run, run_live
 
     files = Files(html, gif, mp4, png, save, capture, do, avoid)
-    run(path, files, decisions, width, speed, episodes, seed, first, seed_index, on)
+    if any(files):
+        if beside or port or no_open:
+            raise UsageError("--with, --port and --no-open are of the live view: leave out the files to be written")
+        run(path, files, decisions, width, speed, episodes, seed, first, seed_index, on)
+    else:
+        run_live(path, beside or [], seed, first, seed_index, on, port, not no_open)
 
 
 def scenes(

@@ -1,12 +1,17 @@
 """``sentinel watch``: record what a trained agent does and why, and write a page, a film or a picture of it."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+import jax
+
+from sentinel_rl.agents.registry import fixed_names, make_agent
 from sentinel_rl.cli.runs import read_run
+from sentinel_rl.compilation import use_compilation_cache
 from sentinel_rl.console import results
-from sentinel_rl.envs.handle import resolve_env
+from sentinel_rl.envs.handle import EnvHandle, require_sizes, resolve_env
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.errors import UsageError
 from sentinel_rl.viewer import (
@@ -20,6 +25,8 @@ from sentinel_rl.viewer import (
     write_page,
     write_picture,
 )
+from sentinel_rl.viewer.drive import Drive, Driver
+from sentinel_rl.viewer.live import require_server, serve
 from sentinel_rl.viewer.scene import ENDING, ROADS
 from sentinel_rl.viewer.trial import state_at
 
@@ -68,8 +75,6 @@ def run(
     run = read_run(path)
     if not 0 <= seed_index < len(run.seeds):
         raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
-    if not any(files):
-        files = files._replace(html=Path(f"{path.resolve().stem}.html"))
     env = on or run.env
     count = episodes if files.need_episodes else 1
     recording = record(run.policies(env)[seed_index], env, count, seed, first=first)
@@ -81,6 +86,51 @@ def run(
         scene = _captured(recording, files, part, first)
         written = save_scene(scene, files.capture)
         console.print(f"scene: {written}\na good driver: {scene.wanted}", markup=False, soft_wrap=True)
+
+
+def run_live(
+    path: Path,
+    beside: Sequence[str],
+    seed: int,
+    first: int,
+    seed_index: int,
+    on: str | None,
+    port: int,
+    open_browser: bool,
+) -> None:
+    """Serve the live view of an agent, with others beside it, until Ctrl-C."""
+    require_server()
+    use_compilation_cache()
+    run = read_run(path)
+    if not 0 <= seed_index < len(run.seeds):
+        raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
+    handle = resolve_env(on or run.env)
+    if not isinstance(handle.env, Highway):
+        raise UsageError(f"{handle.spec.name} cannot be driven live, only a highway in JAX: write a page, --html FILE")
+    agent = run.policies(on or run.env)[seed_index]
+    drivers = [Driver(_short(path), agent.agent, agent.state), *(_driver(name, handle) for name in beside)]
+    console = results()
+    console.print("compiling, once: a minute at most", markup=False)
+    serve(
+        lambda: Drive(drivers, handle, seed, first),
+        port,
+        open_browser,
+        lambda address: console.print(f"watch it decide: {address}\nCtrl-C ends it", markup=False, soft_wrap=True),
+    )
+
+
+def _driver(name: str, handle: EnvHandle) -> Driver:
+    """Another driver: one that needs no training, a run or a policy."""
+    if name in fixed_names() and not Path(name).exists():
+        agent = make_agent(name, handle)
+        return Driver(name, agent, agent.init(handle.spec, jax.random.key(0)))
+    learner = read_run(Path(name)).policies()[0]
+    require_sizes(handle.spec, learner.spec, name)
+    return Driver(_short(Path(name)), learner.agent, learner.state)
+
+
+def _short(path: Path) -> str:
+    return path.stem or str(path)
 
 
 def _write(recording: Recording, files: Files, part: range | None, width: int, speed: float | None) -> dict[str, Path]:

@@ -33,7 +33,7 @@ const Outcome = (() => {
                 reach,
             );
             get("outcome-text").textContent = told;
-            const sofar = ranks.slice(0, decision + 1).filter((u) => u !== null);
+            const sofar = ranks.slice(recording.since(decision), decision + 1).filter((u) => u !== null);
             const shares = Recorded.range(0, 10).map((bin) =>
                 sofar.length ? sofar.filter((u) => Math.min(Math.floor(u * 10), 9) === bin).length / sofar.length : 0,
             );

@@ -47,6 +47,13 @@ const Reasons = (() => {
             pump();
         }
 
+        // Compute the reasons of more decisions.
+        function extend(decisions) {
+            for (const decision of decisions) table.delete(decision);
+            queue.push(...decisions);
+            pump();
+        }
+
         function pump() {
             const end = performance.now() + BUDGET;
             while (queue.length && performance.now() < end) at(queue.shift());
@@ -96,7 +103,7 @@ const Reasons = (() => {
             return (small ? short(x) : x.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : 2)).replace("-", "\u2212");
         }
 
-        return { at, have: (decision) => table.get(decision), recompute, own, known, isOwn, sentence, whyNot, fixed };
+        return { at, have: (decision) => table.get(decision), recompute, extend, own, known, isOwn, sentence, whyNot, fixed };
     }
 
     return { make, short };

@@ -45,15 +45,63 @@ const Recorded = (() => {
         return found;
     }
 
-    // The arrays and words of a recording, with what is read out of them for a decision, counted over all episodes.
+    const unpack = ({ type, shape, data }) => ({ shape, data: decode(type, data) });
+
+    // A recording that is whole.
     function open(data) {
         const arrays = {};
-        for (const [name, { type, shape, data: text }] of Object.entries(data.arrays)) {
-            arrays[name] = { shape, data: decode(type, text) };
-        }
-        const { about } = data;
+        for (const [name, packed] of Object.entries(data.arrays)) arrays[name] = unpack(packed);
         const lengths = Array.from(arrays.lengths.data);
         const starts = lengths.map((_, e) => lengths.slice(0, e).reduce((a, b) => a + b, 0));
+        const recording = view(data, data.about, arrays, lengths, starts);
+        recording.refresh(range(0, arrays.action.shape[0]));
+        return { ...recording, since: () => 0 };
+    }
+
+    const TYPES = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
+    const BY_FRAME = ["cars", "crashed"];
+
+    // A recording that grows: room for lines of decisions, each with its own place. An episode is a line.
+    function grow(data, driver) {
+        const { lines, capacity, shapes, atoms } = data.live;
+        const about = data.drivers[driver];
+        const arrays = {};
+        for (const [name, [type, shape]] of Object.entries(shapes[driver])) {
+            const rows = BY_FRAME.includes(name) ? lines * (capacity * about.substeps + 1) : lines * capacity;
+            const size = shape.reduce((a, b) => a * b, 1);
+            arrays[name] = { shape: [rows, ...shape], data: new TYPES[type](rows * size), size };
+        }
+        if (atoms && driver === 0) arrays.atoms = unpack(atoms);
+        arrays.realised = { shape: [lines * capacity], data: new Float32Array(lines * capacity).fill(NaN) };
+        const [lengths, starts] = [[], []];
+        // Only the first driver tells his reasons here.
+        const told = driver === 0 ? about : { ...about, aleatory: null, epistemic: null, parts: [] };
+        const recording = view(data, told, arrays, lengths, starts);
+
+        // Put decisions of a line where they belong; returns their numbers.
+        function put({ line, first, count, arrays: packed, realised }) {
+            while (starts.length <= line) {
+                starts.push(starts.length * capacity);
+                lengths.push(0);
+            }
+            const frame = starts[line] * about.substeps + line + (first ? first * about.substeps + 1 : 0);
+            for (const [name, one] of Object.entries(packed)) {
+                const at = BY_FRAME.includes(name) ? frame : starts[line] + first;
+                arrays[name].data.set(unpack(one).data, at * arrays[name].size);
+            }
+            lengths[line] = first + count;
+            if (realised) arrays.realised.data.set(unpack(realised).data, starts[line]);
+            const filled = lengths.flatMap((length, e) => range(starts[e], length));
+            if (driver === 0) recording.refresh(filled);
+            return range(starts[line] + first, count);
+        }
+
+        const since = (decision) => Math.floor(decision / capacity) * capacity;
+        return { ...recording, since, put };
+    }
+
+    // What is read out of arrays for a decision, counted over all episodes.
+    function view(data, about, arrays, lengths, starts) {
         const colours = about.actions.map((_, a) => `--a${a % 8}`);
         const actions = about.actions.length;
         const hasLaws = about.aleatory !== null;
@@ -123,15 +171,13 @@ const Recorded = (() => {
         }
 
         // One range of returns for the whole recording, so that curves can be compared from decision to decision.
-        function findReach() {
-            if (!shared) return reachOfAll();
+        function findReach(decisions) {
+            const each = lawsOf(decisions);
+            if (!shared) return reachOfAll(each);
             const mean = new Float64Array(size);
-            const { data } = arrays.probs;
-            const n = size;
-            const step = Math.max(1, Math.floor(data.length / n / 4000)) * n;
-            let rows = 0;
-            for (let row = 0; row < data.length; row += step, rows++)
-                for (let j = 0; j < n; j++) mean[j] += data[row + j];
+            const { data: probs } = arrays.probs;
+            const [n, rows] = [size, each.length];
+            for (const row of each) for (let j = 0; j < n; j++) mean[j] += probs[row * n + j];
             let sum = 0;
             let [first, last] = [0, n - 1];
             for (let j = 0; j < n; j++) {
@@ -144,15 +190,20 @@ const Recorded = (() => {
             return { low, high, ticks: ticks(low, high) };
         }
 
+        // The numbers of some laws, 4000 at most.
+        function lawsOf(decisions) {
+            const own = members * actions;
+            const every = decisions.length * own;
+            const step = Math.max(1, Math.floor(every / 4000));
+            const found = [];
+            for (let i = 0; i < every; i += step) found.push(decisions[Math.floor(i / own)] * own + (i % own));
+            return found;
+        }
+
         // From the outer atoms of some laws, few of which may lie outside.
-        function reachOfAll() {
-            const { data } = arrays.atoms;
-            const step = Math.max(1, Math.floor(data.length / size / 4000)) * size;
-            const [lows, highs] = [[], []];
-            for (let row = 0; row < data.length; row += step) {
-                lows.push(data[row]);
-                highs.push(data[row + size - 1]);
-            }
+        function reachOfAll(each) {
+            const { data: places } = arrays.atoms;
+            const [lows, highs] = [each.map((row) => places[row * size]), each.map((row) => places[(row + 1) * size - 1])];
             for (const ends of [lows, highs]) ends.sort((a, b) => a - b);
             const skipped = Math.floor(0.002 * lows.length);
             const [low, high] = [lows[skipped], highs[highs.length - 1 - skipped]];
@@ -192,10 +243,18 @@ const Recorded = (() => {
             hasLaws,
             members,
         };
-        const ranks = hasLaws ? range(0, arrays.action.shape[0]).map(rank) : [];
-        const reach = hasLaws ? findReach() : null;
-        return { ...base, taken, belief, mixture, curves, part, recorded, ranks, reach };
+        const ranks = Array.from({ length: arrays.action.shape[0] }, () => null);
+        const reach = { low: 0, high: 1, ticks: [] };
+
+        // Find out again what depends on the decisions that there are.
+        function refresh(decisions) {
+            if (!hasLaws) return;
+            for (const decision of decisions) ranks[decision] = rank(decision);
+            Object.assign(reach, findReach(decisions));
+        }
+
+        return { ...base, taken, belief, mixture, curves, part, recorded, ranks, reach, refresh };
     }
 
-    return { open, range };
+    return { open, grow, range };
 })();

@@ -102,11 +102,16 @@ def save_scene(scene: Scene, path: str | Path) -> Path:
     target = Path(path)
     if target.is_dir() or not target.suffix:
         target = target / f"{scene.name}{ENDING}"
+    make_folder(target.parent)
+    return write_file(target, scene_text(scene))
+
+
+def scene_text(scene: Scene) -> str:
+    """The content of the file of a scene."""
     content = {"scene": VERSION, **dataclasses.asdict(scene)}
     content["state"] = None if scene.state is None else _plain(scene.state)
     content["obs"] = None if scene.obs is None else scene.obs.tolist()
-    make_folder(target.parent)
-    return write_file(target, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
 def load_scene(path: str | Path) -> Scene:
