@@ -157,23 +157,44 @@ class HighwaySearch(FixedPolicy):
 
     def values(self, env: Env, env_state: Any) -> Float[Array, " A"]:
         """The value of the best sequence that begins with each action, in the order of `_ORDER`."""
+        return self._tried(env, env_state)[0]
+
+    def outcomes(self, env: Env, env_state: Any) -> tuple[Float[Array, " A"], Bool[Array, " A"]]:
+        """For each action, the value of the best sequence that begins with it, and whether one of them has no crash.
+
+        Raises:
+            UsageError: for an environment that is not the highway.
+        """
+        require_highway(env.spec, "highway-search")
+        values, survives = self._tried(env, env_state)
+        places = jnp.asarray(np.argsort(_ORDER))
+        return values[places], survives[places]
+
+    def _tried(self, env: Env, env_state: Any) -> tuple[Float[Array, " A"], Bool[Array, " A"]]:
+        """What becomes of the sequences that begin with each action, in the order of `_ORDER`."""
         plans = _plans(self.depth, self.hold)
 
-        def value(plan: Int[Array, " steps"]) -> Float[Array, ""]:
+        def follow(plan: Int[Array, " steps"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
             def step(carry: Any, action: Array) -> tuple[Any, None]:
-                world, total, discount = carry
+                world, total, discount, crashed = carry
                 # The highway draws nothing after its reset: any key will do.
                 world, after = env.step(world, action, jax.random.key(0))
                 total = total + discount * after.reward
+                crashed = crashed | (after.terminated & (discount > 0))
                 going = ~(after.terminated | after.truncated)
-                return (world, total, jnp.where(going, self.gamma * discount, 0.0)), None
+                return (world, total, jnp.where(going, self.gamma * discount, 0.0), crashed), None
 
-            (_, total, _), _ = jax.lax.scan(step, (env_state, jnp.zeros(()), jnp.ones(())), plan)
-            return total
+            start = env_state, jnp.zeros(()), jnp.ones(()), jnp.zeros((), bool)
+            (_, total, _, crashed), _ = jax.lax.scan(step, start, plan)
+            return total, ~crashed
+
+        def best(own: Int[Array, "plans steps"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
+            totals, safe = jax.vmap(follow)(own)
+            return jnp.max(totals), jnp.any(safe)
 
         # One first action after the other: a batch of all sequences in many worlds is too large for a CPU's cache.
-        best: Array = jax.lax.map(lambda own: jnp.max(jax.vmap(value)(own)), jnp.asarray(plans))
-        return best
+        found: tuple[Array, Array] = jax.lax.map(best, jnp.asarray(plans))
+        return found
 
 
 def _plans(depth: int, hold: int) -> Int[np.ndarray, "A plans steps"]:

@@ -129,6 +129,7 @@ def train(
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
     ] = None,
     save_every: Annotated[int, typer.Option(min=1, help="Steps between two checkpoints.")] = 20_000,
+    keep: Annotated[int, typer.Option(min=1, help="Checkpoints to keep, the newest ones.")] = 2,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run is.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No bar and no table.")] = False,
     tensorboard: Annotated[
@@ -169,6 +170,7 @@ def train(
     run(
         *(agent, env, steps, parse_seeds(seeds), options, out, overwrite, quiet, tensorboard, csv),
         save_every=save_every,
+        keep=keep,
         strict=strict_support,
         evaluate=evaluate if evaluate_every is not None else 0,
         evaluate_every=evaluate_every,
@@ -249,31 +251,92 @@ def assess(
 
 def watch(
     path: PolicyArgument,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="The page.", show_default="RUN's name .html, here")
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page, whole in itself.")] = None,
+    gif: Annotated[Path | None, typer.Option("--gif", metavar="FILE", help="Write a film of one episode.")] = None,
+    mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="The same as MP4; extra: film.")] = None,
+    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture of one decision.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording.")] = None,
+    capture: Annotated[
+        Path | None, typer.Option("--capture", metavar="FILE", help="Keep the moment of --decisions as a scene.")
     ] = None,
-    episodes: Annotated[int, typer.Option(min=1, max=1000, help="Episodes to play.")] = 5,
+    do: Annotated[
+        str | None, typer.Option(metavar="ACTIONS", help="What is good in the scene.", show_default="by a search")
+    ] = None,
+    avoid: Annotated[
+        str | None, typer.Option(metavar="ACTIONS", help="What is bad in the scene.", show_default="by a search")
+    ] = None,
+    decisions: Annotated[
+        str | None, typer.Option(metavar="FROM-TO", help="Of a film or picture, counted from 1.", show_default="all")
+    ] = None,
+    width: Annotated[int, typer.Option(min=320, max=3840, help="Of a film or picture, in pixels.")] = 800,
+    speed: Annotated[
+        float | None, typer.Option(min=0.01, max=100, help="Of a film; 1 is the world's.", show_default=False)
+    ] = None,
+    episodes: Annotated[int, typer.Option(min=1, max=1000, help="Episodes to play, for a page.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 7,
     first: Annotated[int, typer.Option(min=0, help="Number of the first episode.")] = 0,
     seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
     on: Annotated[
         str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording as well.")] = None,
+    beside: Annotated[
+        list[str] | None, typer.Option("--with", metavar="DRIVER", help="Another driver, live; may be repeated.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the live view; 0 takes a free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Live: print the address, open no browser.")] = False,
 ) -> None:
-    """Watch a trained agent decide: one page with the world, the reasons of every decision, and what if.
+    """Watch a trained agent decide: the world, the reasons of every decision, and what if.
 
-    The page is whole in itself: it opens from disk, without a server and without a network, and can be sent to others.
+    Without a file to write, the view is live, on the highway: a page on this machine alone, where you drive on, take
+    another action from any moment, change the traffic and see other drivers beside (needs the extra `watch`). With
+    `--html` the page is a file, whole in itself: it opens from disk, without a server, and can be sent to others.
 
     **Examples**
 
-    - `sentinel watch highway-composite`
-    - `sentinel watch runs/road --html road.html --episodes 5 --seed 7`
-    - `sentinel watch runs/road --on highway-env`
+    - `sentinel watch highway-composite --with highway-rule --with highway-search`
+    - `sentinel watch highway-composite --html road.html --episodes 5 --seed 7`
+    - `sentinel watch runs/road --gif road.gif --first 11 --decisions 4-18`
+    - `sentinel watch runs/road --html road.html --on highway-env`
+    - `sentinel watch runs/road --capture scenes/gap.scene.json --decisions 7`
     """
-    from sentinel_rl.cli.watch import run
+    from sentinel_rl.cli.watch import Files, run, run_live
 
-    run(path, html, episodes, seed, first, seed_index, on, save)
+    files = Files(html, gif, mp4, png, save, capture, do, avoid)
+    if any(files):
+        if beside or port or no_open:
+            raise UsageError("--with, --port and --no-open are of the live view: leave out the files to be written")
+        run(path, files, decisions, width, speed, episodes, seed, first, seed_index, on)
+    else:
+        run_live(path, beside or [], seed, first, seed_index, on, port, not no_open)
+
+
+def scenes(
+    path: PolicyArgument,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SCENES]", help="A folder of scenes, or one; the library's ten highway scenes if absent."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it over training, as .png, .svg or .pdf.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Try a trained agent in scenes: moments in which it is known what a good driver would do, or would not.
+
+    Of a run, every checkpoint is tried that was kept, and the policies of its end; `sentinel train --keep 20` keeps 20
+    of them. Ends with 0 whether or not all scenes are passed.
+
+    **Examples**
+
+    - `sentinel scenes highway-composite`
+    - `sentinel scenes highway-rule`
+    - `sentinel scenes runs/road scenes/ --plot scenes.png`
+    """
+    from sentinel_rl.cli.scenes import run
+
+    run(path, folder, plot, as_json)
 
 
 def verify(path: RunArgument) -> None:

@@ -73,6 +73,7 @@ def train(
     folder: str | Path | None = None,
     overwrite: bool = False,
     save_every: int = 20_000,
+    keep: int = 2,
     points: int = 200,
     reports: bool = True,
     strict: bool = False,
@@ -102,6 +103,7 @@ def train(
             resumed, and Ctrl-C saves and stops.
         overwrite: begin anew where the folder holds a run.
         save_every: steps between two checkpoints.
+        keep: how many checkpoints to keep, the newest ones.
         points: of the learning curves.
         reports: ask the agents for their reports after every chunk, for curves and sinks.
         strict: a warning of an agent, such as returns outside its support, is an error.
@@ -139,7 +141,7 @@ def train(
         kind=kind,
         options={**own, **{name: value for name, value in options.items() if name in PLAN_OPTIONS}},
     )
-    return run_job(job, folder, overwrite, save_every, callbacks, sinks, progress)
+    return run_job(job, folder, overwrite, save_every, callbacks, sinks, progress, keep=keep)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -216,6 +218,7 @@ def run_job(
     stopper: Stopper | None = None,
     watch: Callable[[BaseTraining], None] = lambda training: None,
     log_interval: int | None = None,
+    keep: int = 2,
 ) -> Result:
     """Train as a job says; the arguments are those of `train`, and those that the classes add.
 
@@ -232,6 +235,7 @@ def run_job(
         stopper: tells when to stop; by default signals are caught where there is a folder.
         watch: is handed every training before its first step.
         log_interval: episodes between two entries of a log, at least.
+        keep: see `train`.
     """
     if not is_whole(save_every, 1):
         raise UsageError(f"save_every must be a whole number of steps of at least 1, got {save_every!r}")
@@ -253,7 +257,7 @@ def run_job(
             arguments = job.configuration(), overwrite, ARTIFACTS, job.about(), upgrade, extend
             opened = stack.enter_context(open_run(folder, *arguments))
         show = stack.enter_context(progress_bar(job.plan.steps, len(job.seeds), progress))
-        sessions = _sessions(job, opened, save_every, stopper, on_step)
+        sessions = _sessions(job, opened, save_every, keep, stopper, on_step)
         parts: list[Result] = []
         for number, session in enumerate(sessions):
             (training,) = session.trainings
@@ -272,7 +276,7 @@ def run_job(
 
 
 def _sessions(
-    job: Job, folder: RunFolder | None, save_every: int, stopper: Stopper, on_step: OnStep | None
+    job: Job, folder: RunFolder | None, save_every: int, keep: int, stopper: Stopper, on_step: OnStep | None
 ) -> Iterator[Session]:
     """All runs at once where they are compiled with their environment, else one session after the other."""
     compiled = job.handle.is_jax and on_step is None
@@ -291,7 +295,7 @@ def _sessions(
         keepers = []
         if folder is not None:
             place = folder.checkpoints / ("" if compiled else f"seed_{part[0]}")
-            keepers = [Keeper(training, place, save_every, folder.path, job.handle.spec.name)]
+            keepers = [Keeper(training, place, save_every, folder.path, job.handle.spec.name, keep=keep)]
         yield Session([training], evaluator, job.evaluate_every, stopper, keepers, target=save_every)
 
 
