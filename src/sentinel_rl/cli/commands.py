@@ -274,6 +274,35 @@ def watch(
     run(path, html, episodes, seed, first, seed_index, on, save)
 
 
+def export(
+    path: PolicyArgument,
+    onnx: Annotated[Path | None, typer.Option(metavar="FILE", help="An ONNX model, for any program.")] = None,
+    stablehlo: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A StableHLO program, for JAX on CPU, CUDA and TPU.")
+    ] = None,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    aleatory: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law; the trained one if absent.")
+    ] = None,
+    epistemic: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Risk across the members; the trained one if absent.")
+    ] = None,
+) -> None:
+    """Write a policy as a file that runs without JAX: observation in, action, value and both penalties out.
+
+    The ONNX file is compared with the agent on 1,000 random observations. Needs `pip install 'sentinel-rl[export]'`.
+
+    **Examples**
+
+    - `sentinel export highway-composite --onnx policy.onnx`
+    - `sentinel export runs/pole --onnx careful.onnx --aleatory cvar:0.1 --epistemic cvar:0.1`
+    - `sentinel export runs/pole --stablehlo policy.bin`
+    """
+    from sentinel_rl.cli.export import run
+
+    run(path, onnx, stablehlo, seed_index, aleatory, epistemic)
+
+
 def verify(path: RunArgument) -> None:
     """Train a part of a run again, and prove that every bit of its newest checkpoint comes out.
 

@@ -70,6 +70,16 @@ class Run:
             )
         return [load_agent(policy_file(self.path, seed), env=env or self.env) for seed in self.seeds]
 
+    def policy(self, index: int, env: str | None = None) -> Learner:
+        """The trained agent of one seed, counted from 0.
+
+        Raises:
+            UsageError: when there is no such seed, or the run is not finished.
+        """
+        if not 0 <= index < len(self.seeds):
+            raise UsageError(f"--seed-index {index}: {self.path} has {len(self.seeds)} seeds, counted from 0")
+        return self.policies(env)[index]
+
     def training(self) -> Training:
         """The compiled training of the run, at its beginning.
 

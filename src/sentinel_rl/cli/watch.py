@@ -22,10 +22,8 @@ def run(
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--html {html}: give a file that ends in .html")
     run = read_run(path)
-    if not 0 <= seed_index < len(run.seeds):
-        raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
     env = on or run.env
-    recording = record(run.policies(env)[seed_index], env, episodes, seed, first=first)
+    recording = record(run.policy(seed_index, env), env, episodes, seed, first=first)
     console = results()
     console.print(_summary(recording), markup=False, soft_wrap=True)
     if save is not None:
