@@ -37,6 +37,7 @@ def build() -> typer.Typer:
     app.command("eval")(commands.evaluate)
     app.command()(commands.assess)
     app.command()(commands.watch)
+    app.command()(commands.plot)
     app.command()(commands.export)
     app.command()(commands.verify)
     app.command()(commands.frontier)

@@ -133,6 +133,9 @@ def train(
         Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard's scalars (needs tensorboardX).")
     ] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="File for the same scalars as CSV.")] = None,
+    wandb: Annotated[
+        str | None, typer.Option(metavar="PROJECT", help="Log to this project of Weights & Biases (needs wandb).")
+    ] = None,
     evaluate_every: Annotated[
         int | None, typer.Option(min=1, help="Steps between evaluations; the best policy of each seed is kept.")
     ] = None,
@@ -165,7 +168,7 @@ def train(
     given = {name: value for name, value in named.items() if value is not None}
     options = given | parse_settings(settings or [], agent)
     run(
-        *(agent, env, steps, parse_seeds(seeds), options, out, overwrite, quiet, tensorboard, csv),
+        *(agent, env, steps, parse_seeds(seeds), options, out, overwrite, quiet, tensorboard, csv, wandb),
         save_every=save_every,
         strict=strict_support,
         evaluate=evaluate if evaluate_every is not None else 0,
@@ -272,6 +275,28 @@ def watch(
     from sentinel_rl.cli.watch import run
 
     run(path, html, episodes, seed, first, seed_index, on, save)
+
+
+def plot(
+    paths: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, finished or not.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The picture: .png, .svg, or .html with a table.")] = Path(
+        "curves.png"
+    ),
+    metric: Annotated[str, typer.Option(metavar="NAME", help="A column of curves.csv: return, terminations, ...")] = (
+        "return"
+    ),
+) -> None:
+    """Draw the learning curves of runs in one picture: means over seeds with 95 % bootstrap intervals.
+
+    **Examples**
+
+    - `sentinel plot runs/pole`
+    - `sentinel plot runs/pole runs/wang --out compared.svg`
+    - `sentinel plot runs/pole --metric epistemic --out ignorance.html`
+    """
+    from sentinel_rl.cli.plot import run
+
+    run(paths, out, metric)
 
 
 def export(

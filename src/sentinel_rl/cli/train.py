@@ -14,6 +14,7 @@ from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.result import Result
 from sentinel_rl.training.sinks import CSVSink, Sink, TensorBoardSink
 from sentinel_rl.training.trainer import train
+from sentinel_rl.training.wandb_sink import WandbSink
 
 
 def run(
@@ -27,6 +28,7 @@ def run(
     quiet: bool = False,
     tensorboard: Path | None = None,
     csv: Path | None = None,
+    wandb: str | None = None,
     **arguments: Any,
 ) -> Result:
     """Train, resuming what is there, and print the summary; other arguments are those of `sentinel_rl.train`.
@@ -41,6 +43,7 @@ def run(
         note("this environment has no JAX form: seeds are trained one by one, and saved at the end of episodes")
     sinks: list[Sink] = [] if tensorboard is None else [TensorBoardSink(tensorboard, agent)]
     sinks += [] if csv is None else [CSVSink(csv)]
+    sinks += [] if wandb is None else [WandbSink(wandb, out, agent)]
     result = train(
         agent,
         handle,

@@ -15,6 +15,7 @@ import numpy as np
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.registry import make_agent, named_options, require_agent
 from sentinel_rl.compilation import use_compilation_cache
+from sentinel_rl.console import note
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, require_sizes, resolve_env
 from sentinel_rl.errors import NumericalError, SentinelWarning, UsageError
 from sentinel_rl.risk import RiskMeasure
@@ -47,6 +48,8 @@ ARTIFACTS = (
     "eval_*",
     "frontier.*",
     "assess.*",
+    "wandb-runs.json",
+    "wandb",
 )
 
 
@@ -230,7 +233,8 @@ def run_job(
         for number, session in enumerate(sessions):
             (training,) = session.trainings
             own = loggers if isinstance(training, Training) else [loggers[number]]
-            session.reporters = [Reporter(own, job.strict, job.reports)]
+            resumed = opened is not None and opened.resumed
+            session.reporters = [Reporter(own, job.strict, job.reports, resumed, job.about())]
             session.callbacks = [show, *given]
             watch(training)
             parts.append(_run(job, session, opened, sum(len(part.failures) for part in parts)))
@@ -250,6 +254,11 @@ def _sessions(
     compiled = job.handle.is_jax and on_step is None
     if on_step is not None and len(job.seeds) > 1:
         raise UsageError("a callback that is called after every step trains one seed at a time: give one seed")
+    if on_step is not None and job.handle.is_jax:
+        note(
+            f"a callback that sees every step leaves the compiled path: {job.handle.spec.name} is stepped from Python, "
+            "which is many times slower. sentinel_rl.train(callbacks=...) calls after every chunk of steps instead"
+        )
     for part in [job.seeds] if compiled else [[seed] for seed in job.seeds]:
         evaluator = None
         if job.evaluate:
