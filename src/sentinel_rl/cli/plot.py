@@ -13,7 +13,7 @@ from sentinel_rl import plotting
 from sentinel_rl.console import results
 from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.atomic import write_file
-from sentinel_rl.study.curves import Curves, band, read_curves
+from sentinel_rl.study.curves import Curves, band, held, read_curves
 
 KINDS = (".png", ".svg", ".html")
 _COLOURS = (
@@ -36,7 +36,8 @@ td:first-child, th:first-child {{ text-align: left; }}
 <table><tr>{head}</tr>
 {rows}
 </table>
-<p>Lines are means over the seeds, bands are 95 % bootstrap intervals of the mean. The table has the last point.</p>
+<p>Lines are means over the seeds, bands are 95 % bootstrap intervals of the mean. A seed in which no
+episode ended between two points keeps its value. The table has the last point.</p>
 </body></html>
 """
 
@@ -77,7 +78,7 @@ def _labels(paths: Sequence[Path]) -> list[str]:
 
 def _row(label: str, curves: Curves, metric: str) -> Row:
     values = curves.values[metric]
-    mean, low, high = band(values)
+    mean, low, high = band(held(values))
     known = np.flatnonzero(np.isfinite(mean))
     if not known.size:
         return label, str(len(values)), "0", "none", ""
@@ -100,7 +101,7 @@ def _content(
         axes = drawing.subplots()
         for place, (label, curves) in enumerate(zip(labels, found, strict=True)):
             colour = _COLOURS[place % len(_COLOURS)]
-            mean, low, high = band(curves.values[metric])
+            mean, low, high = band(held(curves.values[metric]))
             known = np.isfinite(mean)
             steps = curves.steps[known]
             axes.plot(steps, mean[known], color=colour, label=f"{label} ({len(curves.values[metric])} seeds)")

@@ -79,6 +79,21 @@ def band(
     return mean, low, high
 
 
+def held(curves: Float[np.ndarray, "S P"]) -> Float[np.ndarray, "S P"]:
+    """Curves in which a point without a number has the latest one before it; NaN before the first.
+
+    Where episodes are long, few end between two points: without this, a mean over seeds would be one over others at
+    every point.
+
+    Example:
+        >>> print(held(np.array([[np.nan, 1.0, np.nan, 3.0]])))
+        [[nan  1.  1.  3.]]
+    """
+    place = np.where(np.isfinite(curves), np.arange(curves.shape[1])[None], 0)
+    latest = np.maximum.accumulate(place, axis=1)
+    return np.take_along_axis(curves, latest, axis=1)
+
+
 def _read_file(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
     try:
         with open(path, newline="") as file:
