@@ -17,11 +17,12 @@ def run(
     seed_index: int,
     aleatory: str | None,
     epistemic: str | None,
+    trust: bool = False,
 ) -> None:
     """Write the files that are asked for, compare the ONNX file with the agent, and print what came out."""
     if onnx is None and stablehlo is None:
         raise UsageError("nothing to write: give --onnx FILE, --stablehlo FILE, or both")
-    agent = _with_risk(read_run(path).policy(seed_index), aleatory, epistemic)
+    agent = _with_risk(read_run(path, trust).policy(seed_index), aleatory, epistemic)
     console = results()
     if onnx is not None:
         to_onnx(agent, onnx)

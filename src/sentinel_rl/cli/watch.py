@@ -17,13 +17,16 @@ def run(
     seed_index: int,
     on: str | None,
     save: Path | None,
+    trust: bool = False,
 ) -> None:
     """Play episodes, write the page, and the recording where that is asked for; print where they are."""
     if html is not None and html.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"--html {html}: give a file that ends in .html")
-    run = read_run(path)
-    env = on or run.env
-    recording = record(run.policy(seed_index, env), env, episodes, seed, first=first)
+    run = read_run(path, trust)
+    agent = run.policy(seed_index, on)
+    # By its name an environment is made again so that it can be drawn; its settings and wrappers have no name.
+    named = on or (None if agent.handle.settings or agent.handle.wrappers else run.env)
+    recording = record(agent, named or agent.handle, episodes, seed, first=first)
     console = results()
     console.print(_summary(recording), markup=False, soft_wrap=True)
     if save is not None:

@@ -21,6 +21,9 @@ from sentinel_rl.training.population_evaluation import Evaluation, evaluate_popu
 from sentinel_rl.training.signals import Stopper
 from sentinel_rl.training.sinks import RETURN, TAGS, Logger
 
+# How often in a training sinks are told of the laws of returns.
+_LAW_REPORTS = 20
+
 # Called after every chunk of steps; False ends the training.
 Callback = Callable[[Progress], Any]
 
@@ -89,6 +92,7 @@ class Reporter:
         self.loggers, self.strict, self.reports = loggers, strict, reports
         self.resumed, self.about = resumed, about or {}
         self._warned, self._began, self._from = False, time.perf_counter(), 0
+        self._next_laws = 0
 
     def begin(self, t: int) -> None:
         """Training begins, or is resumed, at step ``t``: the speed is that of the steps made from here on."""
@@ -99,6 +103,10 @@ class Reporter:
     def __call__(self, training: BaseTraining, progress: Progress) -> None:
         """Look at a training after a chunk of steps."""
         active = any(logger.active for logger in self.loggers)
+        # Laws are not asked for with every chunk: that would cost more than all the scalars.
+        laws = progress.t >= self._next_laws and not progress.interim
+        if laws:
+            self._next_laws = progress.t + progress.steps // _LAW_REPORTS
         if (self.reports or active) and not progress.interim:
             training.report()
         told = training.history.last_report() if active else {}
@@ -108,7 +116,7 @@ class Reporter:
             means = {name: value for name, value in means.items() if np.isfinite(value)}
             self._check(training, run, progress.t, means)
             if logger.active:
-                if not progress.interim and run not in training.failures:
+                if (laws or progress.done) and run not in training.failures:
                     _record_laws(logger, training, run, progress.t)
                 self._record(logger, progress, run, means, {name: values[run] for name, values in told.items()}, fps)
 

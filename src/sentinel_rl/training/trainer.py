@@ -184,7 +184,8 @@ class Job:
             named = found[0], {**found[1], **self.options}
         written = {name: _writable(value) for name, value in named[1].items()}
         request = {"env": self.handle.name or self.handle.spec.name, "steps": self.plan.steps, "seeds": self.seeds}
-        return {"agent": named[0], "options": written, **request}
+        made = {"env_kwargs": plain(self.handle.settings), "wrappers": list(self.handle.wrappers)}
+        return {"agent": named[0], "options": written, **request, **{name: what for name, what in made.items() if what}}
 
 
 def run_job(
