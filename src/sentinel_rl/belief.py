@@ -94,18 +94,18 @@ def ftrl_weights(
         >>> print(np.asarray(ftrl_weights(jax.nn.log_softmax(logits), lam=10.0)).round(3))
         [0.496 0.496 0.009]
     """
-    _require_option("prefer", prefer, get_args(Prefer))
-    if not _checks.known(lam) or not np.all(np.asarray(lam) == np.inf):
-        _checks.parameter("lam", lam, lambda x: x >= 0, "at least 0 (0 averages, infinity is greedy)")
-    if np.ndim(lam) != 0:
-        raise ValueError(f"lam must be one number, got shape {np.shape(lam)}: map over several with jax.vmap")
-    return weights_of_losses(_up_to_a_constant(log_probs, divergence), lam, prefer)
+    return weights_of_losses(relative_losses(log_probs, divergence), lam, prefer)
 
 
 def weights_of_losses(
     losses: Float[Array, "K ..."], lam: ArrayLike, prefer: Prefer = "consensus"
 ) -> Float[Array, "K ..."]:
     """Weights ``w_i ∝ exp(-lam l_i)`` of members with these losses, or ``exp(lam l_i)`` for ``"outliers"``."""
+    _require_option("prefer", prefer, get_args(Prefer))
+    if not _checks.known(lam) or not np.all(np.asarray(lam) == np.inf):
+        _checks.parameter("lam", lam, lambda x: x >= 0, "at least 0 (0 averages, infinity is greedy)")
+    if np.ndim(lam) != 0:
+        raise ValueError(f"lam must be one number, got shape {np.shape(lam)}: map over several with jax.vmap")
     if prefer == "consensus":
         regret = _gap(losses, jnp.min(losses, axis=0, keepdims=True))
     else:
@@ -127,7 +127,7 @@ def mean_of_members(probs: Float[Array, "K ..."]) -> Float[Array, "..."]:
     return functools.reduce(jnp.add, jnp.unstack(probs)) / members
 
 
-def _up_to_a_constant(log_probs: ArrayLike, divergence: Divergence) -> Float[Array, "K ..."]:
+def relative_losses(log_probs: ArrayLike, divergence: Divergence) -> Float[Array, "K ..."]:
     """The losses of `ftrl_losses`, less something that is the same for all members.
 
     ``KL(m || Z_i)`` is the cross-entropy ``-sum m log Z_i`` less the entropy of ``m``, which need not be computed.

@@ -94,6 +94,9 @@ def test_every_measure_within_and_across_members(measure, tmp_path):
         {"aggregate": "scale"},
         {"encoder": "mlp", "hidden": (8, 8), "atoms": 101},
         {"lam": float("inf")},
+        {"head": "quantile", "atoms": 11},
+        {"head": "quantile", "atoms": 51, "aleatory": "wang:0.2", "k": 9},
+        {"head": "categorical", "v_min": 0.0, "v_max": 50.0},
     ],
     ids=str,
 )

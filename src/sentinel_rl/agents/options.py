@@ -10,15 +10,31 @@ import numpy as np
 
 from sentinel_rl.agents.learning import Pace
 from sentinel_rl.agents.sentinel import SentinelAgent
-from sentinel_rl.agents.support import make_support
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
+from sentinel_rl.heads import Head, QuantileHead, make_head
 from sentinel_rl.nets import resolve_encoder
 from sentinel_rl.risk import BeliefMeasure, CVaR, RiskMeasure, parse_risk
 
-# The first one is the default: the constants of the paper. `learner` is one that learns, measured on the highway
-# (`results/learner`).
+_LEARNER_PACE = Pace(learn_every=2, warmup_fraction=0.01, epsilon_end=0.01, epsilon_fraction=0.02)
+# The first one is the default: a learner that learns, measured on the highway (`results/learner`) and elsewhere
+# (`results/elsewhere`). Its discount is `discount_for` the time limit. `paper` has the constants of the paper.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "learner": {
+        "gamma": None,
+        "learning_rate": 1e-3,
+        "samples": 64,
+        "batch": 64,
+        "target_every": 500,
+        "time_limit": "bootstrap",
+        "mask_rate": 0.75,
+        "aleatory": CVaR(0.5),
+        "epistemic": CVaR(0.5),
+        "encoder": "auto",
+        "draws": "shared",
+        "head": "auto",
+        "pace": _LEARNER_PACE,
+    },
     "paper": {
         "gamma": 0.99,
         "learning_rate": 2.5e-4,
@@ -31,23 +47,12 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "epistemic": CVaR(0.25),
         "encoder": "separate",
         "draws": "own",
+        "head": "categorical",
         "pace": Pace(),
     },
-    "learner": {
-        "gamma": 0.95,
-        "learning_rate": 1e-3,
-        "samples": 64,
-        "batch": 64,
-        "target_every": 500,
-        "time_limit": "bootstrap",
-        "mask_rate": 0.75,
-        "aleatory": CVaR(0.5),
-        "epistemic": CVaR(0.5),
-        "encoder": "auto",
-        "draws": "shared",
-        "pace": Pace(learn_every=2, warmup_fraction=0.01, epsilon_end=0.01, epsilon_fraction=0.02),
-    },
 }
+# What the learner changes where it learns quantiles.
+QUANTILES: Mapping[str, Mapping[str, Any]] = {"learner": {}}
 # How the open places of the paper are read. `literal` reads line 12 of the algorithm as printed: target networks that
 # are trained, not copied, and that choose the successor's action unweighted.
 READINGS: Mapping[str, Mapping[str, Any]] = {
@@ -55,15 +60,15 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
     "literal": {"target_update": "gradient", "bootstrap_action": "target"},
 }
 
-_SUPPORT_OPTIONS = ("atoms", "v_min", "v_max", "reward_range")
+_LAW_OPTIONS = ("atoms", "v_min", "v_max", "reward_range")
 
 
 def options_of(agent: type[Any]) -> tuple[str, ...]:
-    """The names of an agent's hyperparameters; a support is made from other options."""
-    return tuple(field.name for field in dataclasses.fields(agent) if field.name not in ("support", "pace", "updates"))
+    """The names of an agent's hyperparameters."""
+    return tuple(field.name for field in dataclasses.fields(agent) if field.name not in ("pace", "updates"))
 
 
-OPTIONS = ("preset", "reading", *options_of(SentinelAgent), *_SUPPORT_OPTIONS)
+OPTIONS = ("preset", "reading", *options_of(SentinelAgent), *_LAW_OPTIONS)
 
 
 def require_known(given: Iterable[str], known: Iterable[str], others: Iterable[str] = ()) -> None:
@@ -80,11 +85,11 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     """Make the agent for an environment.
 
     Args:
-        spec: of the environment; its reward range and time limit give the support where none is given.
+        spec: of the environment; its reward range and time limit give the range of returns where none is given.
         options: fields of `SentinelAgent`; ``aleatory`` and ``epistemic`` also as text (``"cvar:0.25"``);
-            ``preset`` (``"paper"``, its constants, or ``"learner"``, one that learns) and ``reading`` (``"sound"`` or
-            ``"literal"``: how its open places are read); ``atoms``, ``v_min``, ``v_max`` of the support, or the
-            ``reward_range`` of a step from which to derive it.
+            ``preset`` (``"learner"``, one that learns, or ``"paper"``, its constants) and ``reading`` (``"sound"`` or
+            ``"literal"``: how its open places are read); ``head`` also by name; ``atoms`` of the laws, ``v_min`` and
+            ``v_max`` of categorical ones, or the ``reward_range`` of a step from which to derive them.
 
     Raises:
         UsageError: for an unknown option or a value out of range.
@@ -92,25 +97,46 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     Example:
         >>> spec = EnvSpec("CartPole-v0", 4, 2, reward_range=(1.0, 1.0), max_steps=200)
         >>> make_sentinel(spec, k=8, aleatory="wang:0.1").support.high.__round__(3)
-        86.602
+        100.0
+        >>> type(make_sentinel(EnvSpec("Mine", 4, 2)).head).__name__
+        'QuantileHead'
     """
     require_known(options, OPTIONS)
     chosen = dict(options)
+    preset = chosen.get("preset", next(iter(PRESETS)))
     chosen = {**_named(PRESETS, "preset", chosen), **_named(READINGS, "reading", chosen), **chosen}
-    grid = {name: chosen.pop(name, None) for name in _SUPPORT_OPTIONS}
+    known = {name: chosen.pop(name, None) for name in _LAW_OPTIONS}
+    chosen["gamma"] = discount_for(spec) if chosen["gamma"] is None else chosen["gamma"]
     for name in ("aleatory", "epistemic"):
         if name in chosen:
             chosen[name] = measure(name, chosen[name])
     checked(SentinelAgent, chosen)
-    # What a run is named after says which networks it has, not that they were chosen.
+    # What a run is named after says which networks and laws it has, not that they were chosen.
     chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
-    gamma, limit = chosen["gamma"], chosen["time_limit"]
-    return SentinelAgent(make_support(spec, gamma, limit, **grid), **chosen)
+    head = make_head(chosen.pop("head"), spec, float(chosen["gamma"]), chosen["time_limit"], **known)
+    if isinstance(head, QuantileHead):
+        chosen |= {name: value for name, value in QUANTILES.get(preset, {}).items() if name not in options}
+    return SentinelAgent(head, **chosen)
+
+
+def discount_for(spec: EnvSpec) -> float:
+    """The discount of the learner: two thirds of a long time limit's steps count, and no more than some hundred.
+
+    ``1 - 2 / max_steps``, at least .95 and at most .99; .99 without a time limit.
+
+    Example:
+        >>> [discount_for(EnvSpec("Mine", 4, 2, max_steps=limit)) for limit in (10, 40, 100, 500, None)]
+        [0.95, 0.95, 0.98, 0.99, 0.99]
+    """
+    return 0.99 if spec.max_steps is None else min(max(1 - 2 / spec.max_steps, 0.95), 0.99)
 
 
 def preset_of(pace: Any) -> str | None:
     """The preset whose pace this is: the one thing of a preset that is no option."""
-    return next((name for name, preset in PRESETS.items() if preset["pace"] == pace), None)
+    for name, preset in PRESETS.items():
+        if pace in (preset["pace"], QUANTILES.get(name, {}).get("pace")):
+            return name
+    return None
 
 
 def _named(table: Mapping[str, Mapping[str, Any]], what: str, options: dict[str, Any]) -> Mapping[str, Any]:
@@ -184,10 +210,12 @@ _SIZES = (
 )
 # By name: an option of several agents means the same in all of them.
 _RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("k", "samples", "batch", "capacity", "target_every", "draws", "quantiles"), _COUNT),
+    **dict.fromkeys(("k", "samples", "batch", "capacity", "target_every", "draws", "quantiles", "n_step"), _COUNT),
     **dict.fromkeys(("lam", "learning_rate", "adam_eps", "kappa", "beta", "aversion"), _NOT_NEGATIVE),
     **dict.fromkeys(("noise", "initial_sd", "anchor_noise", "gain"), _POSITIVE),
     **dict.fromkeys(("gamma", "mask_rate"), _SHARE),
+    "max_grad_norm": (lambda value: value is None or _POSITIVE[0](value), "a number above 0, or None"),
+    "head": (lambda head: isinstance(head, (str, Head)), "a name or a sentinel_rl.heads.Head"),
     "learning_rate_end": (lambda value: value is None or _NOT_NEGATIVE[0](value), _NOT_NEGATIVE[1]),
     "hidden": (lambda sizes: sizes is None or _SIZES[0](sizes), _SIZES[1]),
 }

@@ -125,10 +125,10 @@ def train(
     ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Members of the ensemble.", show_default="4")] = None,
     aleatory: Annotated[
-        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law.", show_default="cvar:0.25")
+        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law.", show_default="cvar:0.5")
     ] = None,
     epistemic: Annotated[
-        str | None, typer.Option(metavar="MEASURE", help="Risk across the members.", show_default="cvar:0.25")
+        str | None, typer.Option(metavar="MEASURE", help="Risk across the members.", show_default="cvar:0.5")
     ] = None,
     lam: Annotated[
         float | None, typer.Option(help="FTRL's parameter; 0 weighs all members equally.", show_default="1.0")
@@ -136,14 +136,14 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            metavar="paper|learner", help="The constants of the paper, or one that learns.", show_default="paper"
+            metavar="learner|paper", help="One that learns, or the constants of the paper.", show_default="learner"
         ),
     ] = None,
     reading: Annotated[
         str | None,
         typer.Option(metavar="sound|literal", help="How open places of the paper are read.", show_default="sound"),
     ] = None,
-    gamma: Annotated[float | None, typer.Option(help="Discount to learn with.", show_default="0.99")] = None,
+    gamma: Annotated[float | None, typer.Option(help="Discount to learn with.", show_default="by the time limit")] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
     ] = None,

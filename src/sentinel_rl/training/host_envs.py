@@ -1,5 +1,6 @@
 """Worlds that are stepped from Python: a Gymnasium environment, a vector of them, or a JAX one."""
 
+import dataclasses
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
@@ -97,7 +98,7 @@ class VectorWorld:
 
     def __init__(self, env: VectorEnv[Any, Any, Any], seed: int):
         self.env, self.seed, self.num_envs = env, seed, env.num_envs
-        self.spec = spec_of(env)
+        self.spec = dataclasses.replace(spec_of(env), copies=env.num_envs)
         self._observations = observations_of(env.single_observation_space, self.spec.name)
         self._first_action = int(getattr(env.single_action_space, "start", 0))
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)

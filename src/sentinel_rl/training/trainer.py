@@ -27,6 +27,7 @@ from sentinel_rl.training.evaluation import EVALUATION_SEED
 from sentinel_rl.training.host_training import HostTraining, OnStep
 from sentinel_rl.training.identity import env_identity, run_identity
 from sentinel_rl.training.keeper import Keeper
+from sentinel_rl.training.memory import require_memory
 from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.policy import best_file, policy_file, save_policy
 from sentinel_rl.training.progress import progress_bar
@@ -217,6 +218,8 @@ def run_job(
         watch: is handed every training before its first step.
     """
     use_compilation_cache()
+    together = job.handle.is_jax and on_step is None
+    require_memory(job.agents if together else job.agents[:1], job.handle.spec)
     given = [callbacks] if callable(callbacks) else list(callbacks)
     loggers = [Logger(sinks, seed) for seed in job.seeds] if loggers is None else list(loggers)
     with ExitStack() as stack:

@@ -13,6 +13,8 @@ from sentinel_rl.envs.registry import make_env
 from sentinel_rl.envs.spec import Drawable
 from sentinel_rl.errors import UsageError
 from sentinel_rl.explanation import assess_laws, has_laws
+from sentinel_rl.returns import CategoricalReturn
+from sentinel_rl.returns.projection import common_grid, on_grid
 from sentinel_rl.viewer import pictures
 from sentinel_rl.viewer.play import Trip, play_gymnasium, play_jax
 from sentinel_rl.viewer.recording import Recording
@@ -21,6 +23,8 @@ from sentinel_rl.viewer.schema import About, TimeLimit
 # Observations are explained in batches of this many: one program serves all episodes.
 _BATCH = 64
 _PER_SECOND = 15.0
+# Atoms of the grid of laws that have atoms of their own.
+_GRID = 151
 SILENT = "It does not tell what its actions are worth: 1 is the action that it takes."
 
 
@@ -157,11 +161,12 @@ def _told(agent: Agent, state: Any, obs: np.ndarray) -> tuple[dict[str, np.ndarr
         return {name: np.array(array, np.float32) for name, array in arrays.items()}, {"parts": names}
     belief, told = _in_batches(_beliefs, agent, state, obs)
     composite = agent.composite  # type: ignore[attr-defined]
+    atoms, probs = _on_one_grid(belief.members)
     arrays = {
         "value": told.composite,
         "parts": np.stack([told.mean, told.additive], axis=1),
-        "atoms": belief.members.atoms[0],
-        "probs": belief.members.probs,
+        "atoms": atoms,
+        "probs": probs,
         "weights": belief.weights,
     }
     words = {
@@ -171,6 +176,14 @@ def _told(agent: Agent, state: Any, obs: np.ndarray) -> tuple[dict[str, np.ndarr
         "aggregate": composite.aggregate,
     }
     return {name: np.array(array, np.float32) for name, array in arrays.items()}, words
+
+
+def _on_one_grid(laws: CategoricalReturn) -> tuple[np.ndarray, np.ndarray]:
+    """The atoms of a recording, and the laws on them; laws with atoms of their own are put on a fine common grid."""
+    if laws.atoms.ndim < laws.probs.ndim:
+        return np.asarray(laws.atoms[0]), np.asarray(laws.probs)
+    grid = common_grid(laws, _GRID)
+    return np.asarray(grid.atoms), on_grid(laws, grid)
 
 
 def _tells(agent: Agent) -> bool:

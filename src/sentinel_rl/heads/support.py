@@ -30,15 +30,11 @@ def make_support(
     ``[min(0, r_min S), max(0, r_max S)]`` with ``S = (1 - gamma^H) / (1 - gamma)``, H the time limit, or without
     limit where time limits are bootstrapped through. A range that is given is kept, but must hold the returns.
     """
-    rewards = reward_range if reward_range is not None else spec.reward_range
-    horizon = spec.max_steps if time_limit == "terminal" else None
-    needed = None
-    if rewards is not None and (gamma < 1 or horizon is not None):
-        sums = float(horizon or 0) if gamma == 1 else (1 - (gamma**horizon if horizon else 0.0)) / (1 - gamma)
-        needed = min(0.0, rewards[0] * sums), max(0.0, rewards[1] * sums)
+    needed = _needed(spec, gamma, time_limit, reward_range)
     if needed is None and (v_min is None or v_max is None):
         raise UsageError(
-            f"the range of returns of {spec.name} is not known: give v_min and v_max, or the reward_range of a step"
+            f"the range of returns of {spec.name} is not known: give v_min and v_max, or the reward_range of a step; "
+            "head='quantile' needs none"
         )
     derived = needed or (0.0, 0.0)  # where nothing is known, both ends are given
     low, high = derived[0] if v_min is None else v_min, derived[1] if v_max is None else v_max
@@ -51,6 +47,31 @@ def make_support(
         return Support(low, high, 51 if atoms is None else atoms)
     except ValueError as error:
         raise UsageError(f"{error}: check v_min, v_max, reward_range and atoms") from error
+
+
+def range_is_known(
+    spec: EnvSpec,
+    gamma: float,
+    time_limit: str = "terminal",
+    v_min: float | None = None,
+    v_max: float | None = None,
+    reward_range: tuple[float, float] | None = None,
+) -> bool:
+    """Whether `make_support` can make a grid."""
+    given = v_min is not None and v_max is not None
+    return given or _needed(spec, gamma, time_limit, reward_range) is not None
+
+
+def _needed(
+    spec: EnvSpec, gamma: float, time_limit: str, reward_range: tuple[float, float] | None
+) -> tuple[float, float] | None:
+    """The range of discounted returns, where it follows from the rewards."""
+    rewards = reward_range if reward_range is not None else spec.reward_range
+    horizon = spec.max_steps if time_limit == "terminal" else None
+    if rewards is None or (gamma == 1 and horizon is None):
+        return None
+    sums = float(horizon or 0) if gamma == 1 else (1 - (gamma**horizon if horizon else 0.0)) / (1 - gamma)
+    return min(0.0, rewards[0] * sums), max(0.0, rewards[1] * sums)
 
 
 def support_warning(
