@@ -4,8 +4,10 @@ The helpers keep values exact where the plain formula loses digits and keep grad
 edges. None of them hides a NaN: a NaN that goes in comes out.
 """
 
+import contextlib
+import contextvars
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import jax
 import jax.numpy as jnp
@@ -23,6 +25,9 @@ _LONGEST_TRIANGLE = 256
 # in unrolled loops: XLA then computes the risk of a belief in registers.
 LARGEST_NETWORK = 8
 
+# Whether formulas are traced in the form that suits every device, see `in_arrays`.
+_IN_ARRAYS = contextvars.ContextVar("in_arrays", default=False)
+
 # Up to this many numbers are sorted by a network of comparators, whose depth grows with the square of the logarithm.
 _LONGEST_COMPARATORS = 256
 
@@ -31,6 +36,30 @@ _BLOCK = 8
 
 # Up to this many numbers all pairs are cheap, and fuse with what surrounds them.
 _LONGEST_RANKING = 16
+
+
+@contextlib.contextmanager
+def in_arrays() -> Iterator[None]:
+    """Trace formulas as operations on whole arrays within the block, and unroll nothing.
+
+    Unrolled forms are fast where XLA compiles them for a CPU. A program that is exported to be run elsewhere would have
+    hundreds of operations in place of a few.
+    """
+    token = _IN_ARRAYS.set(True)
+    try:
+        yield
+    finally:
+        _IN_ARRAYS.reset(token)
+
+
+def unrolls(size: int) -> bool:
+    """Whether a sum or a sort of so many terms is to be unrolled."""
+    return size <= LARGEST_NETWORK and not _IN_ARRAYS.get()
+
+
+def unrolls_long() -> bool:
+    """Whether a longer sum may be unrolled: an accelerator gains nothing, and takes minutes to compile it."""
+    return jax.default_backend() == "cpu" and not _IN_ARRAYS.get()
 
 
 def tiny(x: Array) -> float:
@@ -80,7 +109,7 @@ def sort_values(x: Float[Array, "..."], axis: int = -1) -> Float[Array, "..."]:
     """
     axis = axis % x.ndim
     lead, count, trail = x.shape[:axis], x.shape[axis], x.shape[axis + 1 :]
-    if count > _LONGEST_COMPARATORS:
+    if count > _LONGEST_COMPARATORS or _IN_ARRAYS.get():
         return jnp.sort(x, axis=axis)
     size = 1 << (count - 1).bit_length()
     beyond = jnp.full((*lead, size - count, *trail), jnp.inf, x.dtype)

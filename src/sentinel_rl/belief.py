@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from sentinel_rl import _checks
-from sentinel_rl._numerics import LARGEST_NETWORK, log_mean_exp, ties_at_zero
+from sentinel_rl._numerics import log_mean_exp, ties_at_zero, unrolls
 from sentinel_rl.returns.categorical import CategoricalReturn, member_weights
 from sentinel_rl.returns.distance import kl_divergence
 
@@ -122,7 +122,7 @@ def mean_surprisal(probs: Float[Array, "..."], log_probs: Float[Array, "..."], a
 def mean_of_members(probs: Float[Array, "K ..."]) -> Float[Array, "..."]:
     """The mean over the leading axis; of a few members as sums, which fuse with what surrounds them."""
     members = probs.shape[0]
-    if members > LARGEST_NETWORK:
+    if not unrolls(members):
         return jnp.mean(probs, axis=0)
     return functools.reduce(jnp.add, jnp.unstack(probs)) / members
 

@@ -20,14 +20,12 @@ COLUMNS = 80
 KINDS = (".png", ".svg", ".pdf")
 
 
-def run(path: Path, obs: str | None, seed_index: int, plot: Path | None, as_json: bool) -> None:
+def run(path: Path, obs: str | None, seed_index: int, plot: Path | None, as_json: bool, trust: bool = False) -> None:
     """Print the explanation of one decision, as a table or as JSON, and draw it where that is asked for."""
     if plot is not None and plot.suffix.lower() not in KINDS:
         raise UsageError(f"--plot {plot}: give a file that ends in {', '.join(KINDS)}")
-    run = read_run(path)
-    if not 0 <= seed_index < len(run.seeds):
-        raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
-    agent = run.policies()[seed_index]
+    run = read_run(path, trust)
+    agent = run.policy(seed_index)
     seen = first_observation(agent) if obs is None else parse_observation(obs, agent.spec.obs_size)
     why = agent.assess(seen)
     if as_json:

@@ -94,14 +94,35 @@ PolicyArgument = Annotated[
 ]
 
 
+TrustOption = Annotated[
+    bool, typer.Option("--trust", help="Import the code that the run names, such as wrappers: only if it is yours.")
+]
+EnvOption = Annotated[
+    str | None, typer.Option(help="A Gymnasium name; one with a JAX form trains compiled.", show_default=False)
+]
+EnvKwargsOption = Annotated[
+    list[str] | None,
+    typer.Option("--env-kwargs", metavar="NAME=VALUE", help="A setting of the environment, or a JSON object of them."),
+]
+WrapperOption = Annotated[
+    list[str] | None,
+    typer.Option("--wrapper", metavar="MODULE:NAME", help="A Gymnasium wrapper of yours; the innermost first."),
+]
+
+
 def train(
-    env: Annotated[str, typer.Option(help="A Gymnasium name; one with a JAX form trains compiled.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the run.")],
-    steps: Annotated[int, typer.Option(min=1, help="Environment steps per seed.")] = 100_000,
-    seeds: Annotated[str, typer.Option(metavar="N|LIST", help="5 means 0 to 4; or a list: 3,7,9.")] = "1",
+    env: EnvOption = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Environment steps per seed.", show_default="100000")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="N|LIST", help="5 means 0 to 4; or a list: 3,7,9.", show_default="1")
+    ] = None,
     agent: Annotated[
-        str, typer.Option(metavar="NAME", help="sentinel, cdqn, vdqn, vdqn-cvar, uadqn, random, ...")
-    ] = "sentinel",
+        str | None,
+        typer.Option(
+            metavar="NAME", help="sentinel, cdqn, vdqn, vdqn-cvar, uadqn, random, ...", show_default="sentinel"
+        ),
+    ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Members of the ensemble.", show_default="4")] = None,
     aleatory: Annotated[
         str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law.", show_default="cvar:0.5")
@@ -128,6 +149,13 @@ def train(
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
     ] = None,
+    env_kwargs: EnvKwargsOption = None,
+    wrapper: WrapperOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What to train, as JSON or TOML, or the folder of a run; options win."),
+    ] = None,
+    trust: TrustOption = False,
     save_every: Annotated[int, typer.Option(min=1, help="Steps between two checkpoints.")] = 20_000,
     keep: Annotated[int, typer.Option(min=1, help="Checkpoints to keep, the newest ones.")] = 2,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run is.")] = False,
@@ -136,6 +164,9 @@ def train(
         Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard's scalars (needs tensorboardX).")
     ] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="File for the same scalars as CSV.")] = None,
+    wandb: Annotated[
+        str | None, typer.Option(metavar="PROJECT", help="Log to this project of Weights & Biases (needs wandb).")
+    ] = None,
     evaluate_every: Annotated[
         int | None, typer.Option(min=1, help="Steps between evaluations; the best policy of each seed is kept.")
     ] = None,
@@ -156,25 +187,85 @@ def train(
     - `sentinel train --env CartPole-v1 --k 8 --aleatory wang:0.1 --out runs/wang`
     - `sentinel train --env CartPole-v1 --set batch=64 --set hidden=64,64 --out runs/wide`
     - `sentinel train --env CartPole-v1 --agent uadqn --set aversion=0.5 --out runs/uadqn`
+    - `sentinel train --env Acrobot-v1 --wrapper mine.py:Shaped --env-kwargs render_mode=rgb_array --out runs/shaped`
+    - `sentinel train --config runs/pole --seeds 5,6,7 --out runs/more`
     """
-    from sentinel_rl.agents.registry import agent_names
-    from sentinel_rl.cli.options import parse_seeds, parse_settings
+    from sentinel_rl.cli.request import training_request
     from sentinel_rl.cli.train import run
 
-    if agent not in agent_names():
-        raise UsageError(f"--agent {agent}: choose one of {', '.join(agent_names())}")
     measures = {"aleatory": aleatory, "epistemic": epistemic}
     named = {"k": k, **measures, "lam": lam, "preset": preset, "reading": reading, "gamma": gamma}
-    given = {name: value for name, value in named.items() if value is not None}
-    options = given | parse_settings(settings or [], agent)
+    typed = {"agent": agent, "steps": steps, "seeds": seeds}
+    asked = training_request(typed, env, env_kwargs, wrapper, named, settings, config, trust)
     run(
-        *(agent, env, steps, parse_seeds(seeds), options, out, overwrite, quiet, tensorboard, csv),
+        *(
+            asked.agent,
+            asked.env,
+            asked.steps,
+            asked.seeds,
+            asked.options,
+            out,
+            overwrite,
+            quiet,
+            tensorboard,
+            csv,
+            wandb,
+        ),
         save_every=save_every,
         keep=keep,
         strict=strict_support,
         evaluate=evaluate if evaluate_every is not None else 0,
         evaluate_every=evaluate_every,
     )
+
+
+def sweep(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="File of the study; one that is there is resumed.")],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="NAME=RANGE", help="0.1..0.9, 1e-4..1e-2:log, 16..256:log, or a|b|c."),
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="Trials in all, those of earlier commands counted.")] = 20,
+    env: EnvOption = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Environment steps per seed.", show_default="100000")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="N|LIST", help="Of every trial: 3 means 0 to 2.", show_default="1")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="sentinel, cdqn, vdqn, ...", show_default="sentinel")
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(metavar="NAME", help="What to maximise in the evaluation: return, value or tail.")
+    ] = "return",
+    evaluate: Annotated[int, typer.Option(min=1, help="Episodes of the evaluation that ends a trial.")] = 20,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of all trials; may be repeated.")
+    ] = None,
+    env_kwargs: EnvKwargsOption = None,
+    wrapper: WrapperOption = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What to train, as for `sentinel train`; options win.")
+    ] = None,
+    trust: TrustOption = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
+) -> None:
+    """Search for good options with Optuna; the same command resumes a search that was interrupted.
+
+    Trials whose learning curves stay below the median of the others are stopped early. A trial that was killed is
+    tried again. Writes the best options beside the study, as a file for `sentinel train --config`. Needs
+    `pip install 'sentinel-rl[optuna]'`.
+
+    **Examples**
+
+    - `sentinel sweep pole.journal --env CartPole-v1 --vary learning_rate=1e-4..1e-2:log --vary "batch=32|64|128"`
+    - `sentinel train --config pole.best.json --seeds 5 --out runs/tuned`
+    """
+    from sentinel_rl.cli.request import training_request
+    from sentinel_rl.cli.sweep import run
+
+    typed = {"agent": agent, "steps": steps, "seeds": seeds}
+    asked = training_request(typed, env, env_kwargs, wrapper, {}, settings, config, trust)
+    run(study, asked, vary or [], trials, metric, evaluate, seed)
 
 
 def evaluate(
@@ -196,6 +287,7 @@ def evaluate(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="An option of a policy that needs no training."),
     ] = None,
+    trust: TrustOption = False,
 ) -> None:
     """Evaluate the trained policies of a run, without exploration; writes eval.json and eval.csv into its folder.
 
@@ -223,7 +315,7 @@ def evaluate(
     if env is None:
         if settings:
             raise UsageError("--set is for a policy that needs no training: a run keeps its options. Or give --env")
-        run(path, episodes, seed, on, gamma)
+        run(path, episodes, seed, on, gamma, trust)
         return
     if on is not None or path.is_dir():
         raise UsageError(f"--env is for a policy that needs no training: to play the run {path} elsewhere, use --on")
@@ -236,6 +328,7 @@ def assess(
     seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
+    trust: TrustOption = False,
 ) -> None:
     """Explain a decision: per action, how much of its risk is chance and how much is ignorance.
 
@@ -246,7 +339,7 @@ def assess(
     """
     from sentinel_rl.cli.assess import run
 
-    run(path, obs, seed_index, plot, as_json)
+    run(path, obs, seed_index, plot, as_json, trust)
 
 
 def watch(
@@ -284,6 +377,7 @@ def watch(
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="Of the live view; 0 takes a free one.")] = 0,
     no_open: Annotated[bool, typer.Option("--no-open", help="Live: print the address, open no browser.")] = False,
+    trust: TrustOption = False,
 ) -> None:
     """Watch a trained agent decide: the world, the reasons of every decision, and what if.
 
@@ -305,9 +399,9 @@ def watch(
     if any(files):
         if beside or port or no_open:
             raise UsageError("--with, --port and --no-open are of the live view: leave out the files to be written")
-        run(path, files, decisions, width, speed, episodes, seed, first, seed_index, on)
+        run(path, files, decisions, width, speed, episodes, seed, first, seed_index, on, trust)
     else:
-        run_live(path, beside or [], seed, first, seed_index, on, port, not no_open)
+        run_live(path, beside or [], seed, first, seed_index, on, port, not no_open, trust)
 
 
 def scenes(
@@ -339,6 +433,58 @@ def scenes(
     run(path, folder, plot, as_json)
 
 
+def plot(
+    paths: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, finished or not.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The picture: .png, .svg, or .html with a table.")] = Path(
+        "curves.png"
+    ),
+    metric: Annotated[str, typer.Option(metavar="NAME", help="A column of curves.csv: return, terminations, ...")] = (
+        "return"
+    ),
+) -> None:
+    """Draw the learning curves of runs in one picture: means over seeds with 95 % bootstrap intervals.
+
+    **Examples**
+
+    - `sentinel plot runs/pole`
+    - `sentinel plot runs/pole runs/wang --out compared.svg`
+    - `sentinel plot runs/pole --metric epistemic --out ignorance.html`
+    """
+    from sentinel_rl.cli.plot import run
+
+    run(paths, out, metric)
+
+
+def export(
+    path: PolicyArgument,
+    onnx: Annotated[Path | None, typer.Option(metavar="FILE", help="An ONNX model, for any program.")] = None,
+    stablehlo: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A StableHLO program, for JAX on CPU, CUDA and TPU.")
+    ] = None,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    aleatory: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law; the trained one if absent.")
+    ] = None,
+    epistemic: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Risk across the members; the trained one if absent.")
+    ] = None,
+    trust: TrustOption = False,
+) -> None:
+    """Write a policy as a file that runs without JAX: observation in, action, value and both penalties out.
+
+    The ONNX file is compared with the agent on 1,000 random observations. Needs `pip install 'sentinel-rl[export]'`.
+
+    **Examples**
+
+    - `sentinel export highway-composite --onnx policy.onnx`
+    - `sentinel export runs/pole --onnx careful.onnx --aleatory cvar:0.1 --epistemic cvar:0.1`
+    - `sentinel export runs/pole --stablehlo policy.bin`
+    """
+    from sentinel_rl.cli.export import run
+
+    run(path, onnx, stablehlo, seed_index, aleatory, epistemic, trust)
+
+
 def verify(path: RunArgument) -> None:
     """Train a part of a run again, and prove that every bit of its newest checkpoint comes out.
 
@@ -357,6 +503,7 @@ def frontier(
     path: PolicyArgument,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed and risk level.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 1_000_000,
+    trust: TrustOption = False,
 ) -> None:
     """Give trained agents other risk levels, and draw the mean return against its worst quarter.
 
@@ -368,4 +515,4 @@ def frontier(
     """
     from sentinel_rl.cli.evaluate import frontier
 
-    frontier(path, episodes, seed)
+    frontier(path, episodes, seed, trust)

@@ -32,13 +32,15 @@ SHOWN = ("return", "value", "tail", "terminations_per_1000")
 Rows = dict[str, dict[str, float]]
 
 
-def run(path: Path, episodes: int, seed: int, on: str | None = None, gamma: float | None = None) -> None:
+def run(
+    path: Path, episodes: int, seed: int, on: str | None = None, gamma: float | None = None, trust: bool = False
+) -> None:
     """Evaluate every seed's policy, print the table and write ``eval.json`` and ``eval.csv`` into the run's folder.
 
     On another environment than the one it was trained on, the files have its name in theirs.
     """
     use_all_cores()
-    run = read_run(path)
+    run = read_run(path, trust)
     played, agents = [], run.policies(on)
     with progress_bar("evaluating") as report:
         for done, agent in enumerate(agents):
@@ -73,10 +75,10 @@ def run_named(
     results().print(_table(env, "policy", {name: _measured(evaluate(agent, state, handle, episodes, seed, gamma))}))
 
 
-def frontier(path: Path, episodes: int, seed: int) -> None:
+def frontier(path: Path, episodes: int, seed: int, trust: bool = False) -> None:
     """Evaluate the same agents with other risk levels, print the table and draw mean against tail."""
     use_all_cores()
-    run = read_run(path)
+    run = read_run(path, trust)
     agents, rows = [agent for agent in run.policies() if isinstance(agent, Sentinel)], {}
     if not agents:
         raise UsageError(f"{path} holds agents of kind {run.kind!r}: only 'sentinel' can be given another risk measure")

@@ -39,7 +39,7 @@ def parse_settings(settings: Sequence[str], agent: str = "sentinel") -> dict[str
         if not sign:
             raise UsageError(f"--set {setting}: write it as name=value, for example --set batch=64")
         require_known([name.strip()], (*agent_kind(agent).options, *PLAN))
-        chosen[name.strip()] = _checked(agent, name.strip(), _value(text.strip()))
+        chosen[name.strip()] = checked_option(agent, name.strip(), parse_value(text.strip()))
     return chosen
 
 
@@ -71,15 +71,20 @@ def parse_observation(text: str, size: int) -> np.ndarray:
     return numbers
 
 
-def _value(text: str) -> Any:
-    """A number, a tuple of numbers, None, or text."""
+def parse_value(text: str) -> Any:
+    """Read a number, a tuple of numbers, None, or text.
+
+    Example:
+        >>> parse_value("64,64"), parse_value("0.5"), parse_value("poisson")
+        ((64, 64), 0.5, 'poisson')
+    """
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return float(text) if text.lower() in ("inf", "+inf", "-inf") else text
 
 
-def _checked(agent: str, name: str, value: Any) -> Any:
+def checked_option(agent: str, name: str, value: Any) -> Any:
     """Compare with the kind of the option's default: a text in place of a number is a slip."""
     example = EXAMPLES.get(name, options_of_kind(agent).get(name))
     number = isinstance(value, int | float) and not isinstance(value, bool)

@@ -63,6 +63,7 @@ def run(
     first: int,
     seed_index: int,
     on: str | None,
+    trust: bool = False,
 ) -> None:
     """Play episodes and write what is asked for; print where it is."""
     for name, endings in _ENDINGS.items():
@@ -72,12 +73,12 @@ def run(
     if files.capture is None and (files.do or files.avoid):
         raise UsageError("--do and --avoid are of a scene: give --capture FILE as well")
     part = None if decisions is None else parse_decisions(decisions)
-    run = read_run(path)
-    if not 0 <= seed_index < len(run.seeds):
-        raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
-    env = on or run.env
+    run = read_run(path, trust)
+    agent = run.policy(seed_index, on)
+    # By its name an environment is made again so that it can be drawn; its settings and wrappers have no name.
+    named = on or (None if agent.handle.settings or agent.handle.wrappers else run.env)
     count = episodes if files.need_episodes else 1
-    recording = record(run.policies(env)[seed_index], env, count, seed, first=first)
+    recording = record(agent, named or agent.handle, count, seed, first=first)
     console = results()
     console.print(_summary(recording), markup=False, soft_wrap=True)
     for name, written in _write(recording, files, part, width, speed).items():
@@ -97,17 +98,16 @@ def run_live(
     on: str | None,
     port: int,
     open_browser: bool,
+    trust: bool = False,
 ) -> None:
     """Serve the live view of an agent, with others beside it, until Ctrl-C."""
     require_server()
     use_compilation_cache()
-    run = read_run(path)
-    if not 0 <= seed_index < len(run.seeds):
-        raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
+    run = read_run(path, trust)
+    agent = run.policy(seed_index, on)
     handle = resolve_env(on or run.env)
     if not isinstance(handle.env, Highway):
         raise UsageError(f"{handle.spec.name} cannot be driven live, only a highway in JAX: write a page, --html FILE")
-    agent = run.policies(on or run.env)[seed_index]
     drivers = [Driver(_short(path), agent.agent, agent.state), *(_driver(name, handle) for name in beside)]
     console = results()
     console.print("compiling, once: a minute at most", markup=False)

@@ -2,6 +2,7 @@
 
 import dataclasses
 import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import gymnasium
@@ -36,6 +37,8 @@ class EnvHandle:
         first_action: the number of the first action, in the environment's count.
         name: by which it was asked for, where it was.
         observations: how they become rows of numbers; known where there is a Gymnasium environment.
+        settings: that it was made with by its name.
+        wrappers: that were put around it, as ``module:name``.
     """
 
     spec: EnvSpec
@@ -44,6 +47,8 @@ class EnvHandle:
     first_action: int
     name: str | None = None
     observations: Observations | None = None
+    settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    wrappers: tuple[str, ...] = ()
 
     @property
     def is_jax(self) -> bool:

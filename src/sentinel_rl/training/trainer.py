@@ -17,6 +17,7 @@ from sentinel_rl._checks import is_number, is_whole
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.registry import make_agent, named_options, require_agent
 from sentinel_rl.compilation import use_compilation_cache
+from sentinel_rl.console import note
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, require_sizes, resolve_env
 from sentinel_rl.errors import NumericalError, SentinelWarning, UsageError
 from sentinel_rl.risk import RiskMeasure
@@ -52,6 +53,8 @@ ARTIFACTS = (
     "eval_*",
     "frontier.*",
     "assess.*",
+    "wandb-runs.json",
+    "wandb",
 )
 # Entries of its configuration in which a run that is extended differs from what it was.
 EXTENDED = ("plan.steps", "plan.horizon")
@@ -202,7 +205,9 @@ class Job:
         written = {name: _writable(value) for name, value in named[1].items()}
         request = {"env": self.handle.name or self.handle.spec.name, "steps": self.plan.steps, "seeds": self.seeds}
         extended = {} if self.plan.horizon is None else {"horizon": self.plan.horizon}
-        return {"agent": named[0], "options": written, **request, **extended}
+        made = {"env_kwargs": plain(self.handle.settings), "wrappers": list(self.handle.wrappers)}
+        made = {name: what for name, what in made.items() if what}
+        return {"agent": named[0], "options": written, **request, **extended, **made}
 
 
 def run_job(
@@ -262,7 +267,8 @@ def run_job(
         for number, session in enumerate(sessions):
             (training,) = session.trainings
             own = loggers if isinstance(training, Training) else [loggers[number]]
-            session.reporters = [Reporter(own, job.strict, job.reports, log_interval)]
+            resumed = opened is not None and opened.resumed
+            session.reporters = [Reporter(own, job.strict, job.reports, log_interval, resumed, job.about())]
             session.callbacks = [show, *given]
             watch(training)
             parts.append(_run(job, session, opened, sum(len(part.failures) for part in parts)))
@@ -282,6 +288,11 @@ def _sessions(
     compiled = job.handle.is_jax and on_step is None
     if on_step is not None and len(job.seeds) > 1:
         raise UsageError("a callback that is called after every step trains one seed at a time: give one seed")
+    if on_step is not None and job.handle.is_jax:
+        note(
+            f"a callback that sees every step leaves the compiled path: {job.handle.spec.name} is stepped from Python, "
+            "which is many times slower. sentinel_rl.train(callbacks=...) calls after every chunk of steps instead"
+        )
     for part in [job.seeds] if compiled else [[seed] for seed in job.seeds]:
         evaluator = None
         if job.evaluate:
