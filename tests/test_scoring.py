@@ -1,5 +1,7 @@
 """Scores of laws against closed forms, SciPy and cases that can be checked by hand."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -99,7 +101,7 @@ def test_crps_is_the_integral_and_the_energy_form():
             return (probs[values <= x].sum() - (y <= x)) ** 2
 
         points = sorted([*values, y[row]])
-        whole = sum(integrate.quad(gap, a, b)[0] for a, b in zip(points, points[1:], strict=False))
+        whole = sum(integrate.quad(gap, a, b)[0] for a, b in itertools.pairwise(points))
         assert found == pytest.approx(whole, abs=1e-5)
         pairs = probs @ np.abs(values[:, None] - values) @ probs
         assert found == pytest.approx(probs @ np.abs(values - y[row]) - pairs / 2, abs=1e-5)

@@ -200,8 +200,8 @@ class Explanation(Decision):
         return np.asarray(self.assessment.composite)
 
     @property
-    def atoms(self) -> Float[np.ndarray, " n"]:
-        """The returns on which the laws stand."""
+    def atoms(self) -> Float[np.ndarray, "... n"]:
+        """The returns on which the laws stand: one grid for all, or ``[K, A, n]`` where each has its own."""
         return np.asarray(self.belief.members.atoms)
 
     @property
@@ -265,12 +265,16 @@ class Explanation(Decision):
 
         figure = Figure(layout="constrained")
         axes = self._axes(figure, len(self.actions))
+        laws = self.belief.members
+        shared = self.atoms.ndim == 1
+        # Masses on different atoms cannot be compared: where every law has its own, their sums are drawn.
+        values, heights = np.asarray(laws.values), np.asarray(laws.probs if shared else laws.cdf())
         for row, axis in enumerate(axes):
-            for member in self.probs[:, row]:
-                axis.step(self.atoms, member, where="mid", color="#0072B2", alpha=0.5, linewidth=1)
+            for atoms, member in zip(values[:, row], heights[:, row], strict=True):
+                axis.step(atoms, member, where="mid" if shared else "post", color="#0072B2", alpha=0.5, linewidth=1)
             axis.axvline(float(self.assessment.mean[row]), color="#000000", linestyle=":", label="mean")
             axis.axvline(float(self.assessment.composite[row]), color="#D55E00", label="composite")
-        axes[0].set_ylabel("probability")
+        axes[0].set_ylabel("probability" if shared else "cumulative probability")
         axes[-1].legend(frameon=False)
         if path is not None:
             figure.savefig(path, dpi=150)

@@ -15,7 +15,7 @@ from sentinel_rl.errors import UsageError
 from sentinel_rl.returns import CategoricalReturn
 
 Reading = Literal["cells", "steps"]
-_RESAMPLES = 2_000
+_RESAMPLES = 1_000
 
 
 def cell_edges(values: Float[np.ndarray, "... n"]) -> Float[np.ndarray, "... m"]:
@@ -106,9 +106,7 @@ class Share(NamedTuple):
     high: float
 
 
-def share_below(
-    levels: Float[np.ndarray, " T"], level: float, groups: ArrayLike | None = None, seed: int = 0
-) -> Share:
+def share_below(levels: Float[np.ndarray, " T"], level: float, groups: ArrayLike | None = None, seed: int = 0) -> Share:
     """How often outcomes fell below the predicted quantile of a level: a calibrated law gives the level itself.
 
     Args:
@@ -203,6 +201,19 @@ def risk_coverage(scores: ArrayLike, losses: ArrayLike) -> RiskCoverage:
     risk = np.cumsum(even[np.argsort(numbers, kind="stable")]) / kept
     best = np.cumsum(np.sort(costs)) / kept
     return RiskCoverage(kept / numbers.size, risk, float(risk.mean()), float(costs.mean()), float(best.mean()))
+
+
+def threshold_at(scores: ArrayLike, coverage: float) -> float:
+    """The lowest of the scores that at least a share `coverage` of them does not exceed.
+
+    Example:
+        >>> threshold_at([0.3, 0.1, 0.2, 0.9], 0.75)
+        0.3
+    """
+    if not 0 < coverage <= 1:
+        raise UsageError(f"a coverage lies between 0 and 1, got {coverage}")
+    ordered = np.sort(_some("scores", scores))
+    return float(ordered[max(int(np.ceil(coverage * ordered.size)), 1) - 1])
 
 
 def _outcomes(outcome: ArrayLike, shape: tuple[int, ...]) -> np.ndarray:

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
+from numpy.typing import ArrayLike
 
 from sentinel_rl._numerics import tiny
 from sentinel_rl.agents.agent import Account, best_action, epsilon_greedy
@@ -47,14 +48,14 @@ class Recalibration(eqx.Module):
     predicted: Float[Array, " m"]
     seen: Float[Array, " m"]
 
-    def __init__(self, predicted: Any, seen: Any):
+    def __init__(self, predicted: ArrayLike, seen: ArrayLike):
         for name, levels, strict in (("predicted", predicted, False), ("seen", seen, True)):
             numbers = np.asarray(levels, np.float64)
             fine = numbers.ndim == 1 and numbers.size >= 2 and numbers.size == np.size(predicted)
             fine = fine and bool(np.isfinite(numbers).all()) and (numbers[0], numbers[-1]) == (0.0, 1.0)
             steps = np.diff(numbers)
             if not fine or (steps < 0).any() or (strict and (steps <= 0).any()):
-                raise UsageError(f"{name} must be levels that ascend from 0 to 1, as many as there are seen frequencies")
+                raise UsageError(f"{name} must ascend from 0 to 1, as many levels as there are frequencies seen")
         self.predicted, self.seen = jnp.asarray(predicted, float), jnp.asarray(seen, float)
 
     def law(self, law: CategoricalReturn) -> CategoricalReturn:
@@ -88,12 +89,12 @@ def _quantiles(law: CategoricalReturn, levels: Float[Array, " m"]) -> Float[Arra
     return low + jnp.clip(share, 0.0, 1.0) * (high - low)
 
 
-def fit_recalibration(members: CategoricalReturn, weights: Float[Array, "K T"], outcome: Any) -> Recalibration:
+def fit_recalibration(members: CategoricalReturn, weights: ArrayLike, outcome: ArrayLike) -> Recalibration:
     """Fit the map on what happened, so that the mixture of the corrected members is calibrated.
 
     Args:
         members: predicted laws ``[K, T, n]``.
-        weights: of the members.
+        weights: of the members, ``[K, T]``.
         outcome: what happened, ``[T]``.
 
     Raises:

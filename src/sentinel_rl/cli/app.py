@@ -37,6 +37,8 @@ def build() -> typer.Typer:
     app.command("eval")(commands.evaluate)
     app.command()(commands.assess)
     app.command()(commands.watch)
+    app.command()(commands.calibrate)
+    app.command()(commands.abstain)
     app.command()(commands.verify)
     app.command()(commands.frontier)
     app.command()(commands.risk)
