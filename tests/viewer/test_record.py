@@ -11,8 +11,8 @@ from sentinel_rl.agents.agent import FixedPolicy
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.errors import IncompatibleError, UsageError
 from sentinel_rl.explanation import explain
+from sentinel_rl.training.trips import Trip, steps_beyond
 from sentinel_rl.viewer import record
-from sentinel_rl.viewer.play import Trip, steps_beyond
 from sentinel_rl.viewer.record import _atoms
 from tests.learners import OPTIONS, make
 from tests.tiny import Box2D, tiny

@@ -16,6 +16,7 @@ from gymnasium import spaces
 
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.options import require_known
+from sentinel_rl.agents.recalibration import Recalibrated, Recalibration
 from sentinel_rl.agents.registry import agent_kind, make_agent
 from sentinel_rl.api.sb3_face import SB3Face
 from sentinel_rl.api.sb3_names import require_device, understood
@@ -242,6 +243,17 @@ class Learner(SB3Face):
         if not single:
             raise UsageError(f"assess explains one observation, got a batch of shape {np.shape(observation)}")
         return explain(self.agent, self.state, obs[0], self.handle)
+
+    def recalibrated(self, recalibration: Recalibration) -> Self:
+        """The same trained agent, acting and explaining itself with corrected laws; `save` leaves the map out.
+
+        Args:
+            recalibration: a map that `sentinel_rl.calibration.calibrate` fitted.
+
+        Raises:
+            UsageError: for an agent without laws.
+        """
+        return self._copy(agent=Recalibrated(self.agent, recalibration))
 
     def save(self, path: str | Path, include: str | None = None) -> Path:
         """Save what is needed to act, as one small file without pickle; a bare name gets ``.zip``.

@@ -40,6 +40,8 @@ def build() -> typer.Typer:
     app.command()(commands.scenes)
     app.command()(commands.plot)
     app.command()(commands.export)
+    app.command()(commands.calibrate)
+    app.command()(commands.abstain)
     app.command()(commands.verify)
     app.command()(commands.frontier)
     app.command()(commands.risk)

@@ -92,6 +92,9 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder tha
 PolicyArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="The folder of a run, or the file or name of a saved policy.")
 ]
+RecalibrateOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Correct the laws by the map that `sentinel calibrate` wrote.")
+]
 
 
 TrustOption = Annotated[
@@ -288,6 +291,7 @@ def evaluate(
         typer.Option("--set", metavar="NAME=VALUE", help="An option of a policy that needs no training."),
     ] = None,
     trust: TrustOption = False,
+    recalibrate: RecalibrateOption = None,
 ) -> None:
     """Evaluate the trained policies of a run, without exploration; writes eval.json and eval.csv into its folder.
 
@@ -315,8 +319,10 @@ def evaluate(
     if env is None:
         if settings:
             raise UsageError("--set is for a policy that needs no training: a run keeps its options. Or give --env")
-        run(path, episodes, seed, on, gamma, trust)
+        run(path, episodes, seed, on, gamma, trust, recalibrate)
         return
+    if recalibrate is not None:
+        raise UsageError("--recalibrate corrects the laws of a trained agent: a policy that needs no training has none")
     if on is not None or path.is_dir():
         raise UsageError(f"--env is for a policy that needs no training: to play the run {path} elsewhere, use --on")
     run_named(str(path), env, settings or [], episodes, seed, gamma)
@@ -329,6 +335,7 @@ def assess(
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
     trust: TrustOption = False,
+    recalibrate: RecalibrateOption = None,
 ) -> None:
     """Explain a decision: per action, how much of its risk is chance and how much is ignorance.
 
@@ -339,7 +346,7 @@ def assess(
     """
     from sentinel_rl.cli.assess import run
 
-    run(path, obs, seed_index, plot, as_json, trust)
+    run(path, obs, seed_index, plot, as_json, trust, recalibrate)
 
 
 def watch(
@@ -483,6 +490,74 @@ def export(
     from sentinel_rl.cli.export import run
 
     run(path, onnx, stablehlo, seed_index, aleatory, epistemic, trust)
+
+
+def calibrate(
+    path: PolicyArgument,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to fit the map, and as many others to judge.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes; choose one that was not trained on.")] = 2_000_000,
+    on: Annotated[
+        str | None, typer.Option(metavar="ENV", help="Judge in another environment of the same sizes.")
+    ] = None,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the files.", show_default="the run's, or here")
+    ] = None,
+) -> None:
+    """Judge predicted return distributions by what really followed, and fit a map that corrects them.
+
+    Reports how often returns fell below the predicted 5, 10 and 25 %, CRPS and PIT, of every member and of the mixture,
+    on held-out episodes, before and after recalibration. Where the agent learns through the time limit, episodes are
+    played on behind it. Writes NAME.json (with the map, for `--recalibrate` of `assess` and `eval`), .csv, .png and
+    .svg, with the NAME calibration_seed_N, or POLICY_calibration for a saved policy.
+
+    **Examples**
+
+    - `sentinel calibrate runs/pole`
+    - `sentinel calibrate highway-composite --episodes 200 --out results`
+    - `sentinel assess highway-composite --recalibrate results/highway-composite_calibration.json`
+    """
+    from sentinel_rl.cli.calibrate import run
+
+    run(path, episodes, seed, on, seed_index, out)
+
+
+def abstain(
+    path: PolicyArgument,
+    fallback: Annotated[str, typer.Option(metavar="NAME", help="A policy without training: constant, random, ...")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the fallback.")
+    ] = None,
+    on: Annotated[
+        str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes; its states are unseen.")
+    ] = None,
+    score: Annotated[
+        str, typer.Option(metavar="epistemic|disagreement", help="What says that the agent does not know.")
+    ] = "epistemic",
+    coverage: Annotated[
+        str, typer.Option(metavar="LIST", help="Shares of the decisions that the agent keeps.")
+    ] = "1,0.99,0.95,0.9,0.8,0.5",
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to set thresholds, and as many per arm.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes; choose one that was not trained on.")] = 2_000_000,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the files.", show_default="the run's, or here")
+    ] = None,
+) -> None:
+    """Find out whether an agent knows when it should not act, and what handing over to a fallback buys.
+
+    Prints the AUROC of the score for what comes soon and for unseen states, and plays episodes in which the fallback
+    decides wherever the score exceeds a threshold, against as many hand-overs at random. Writes NAME.json, .csv, .png
+    and .svg, with the NAME abstain_seed_N, or POLICY_abstain for a saved policy.
+
+    **Examples**
+
+    - `sentinel abstain runs/pole --fallback random`
+    - `sentinel abstain runs/pole --fallback constant --set action=0 --coverage 1,0.9`
+    """
+    from sentinel_rl.cli.abstain import run
+
+    run(path, fallback, settings or [], on, score, coverage, episodes, seed, seed_index, out)
 
 
 def verify(path: RunArgument) -> None:

@@ -15,6 +15,7 @@ from sentinel_rl import plotting
 from sentinel_rl.agents.agent import FixedPolicy
 from sentinel_rl.agents.registry import fixed_names, make_agent
 from sentinel_rl.api import Learner, Sentinel
+from sentinel_rl.calibration.files import load_recalibration
 from sentinel_rl.cli.options import parse_settings
 from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import progress_bar, results
@@ -33,15 +34,23 @@ Rows = dict[str, dict[str, float]]
 
 
 def run(
-    path: Path, episodes: int, seed: int, on: str | None = None, gamma: float | None = None, trust: bool = False
+    path: Path,
+    episodes: int,
+    seed: int,
+    on: str | None = None,
+    gamma: float | None = None,
+    trust: bool = False,
+    recalibrate: Path | None = None,
 ) -> None:
     """Evaluate every seed's policy, print the table and write ``eval.json`` and ``eval.csv`` into the run's folder.
 
-    On another environment than the one it was trained on, the files have its name in theirs.
+    On another environment than the one it was trained on, or with recalibrated laws, the files say so in their names.
     """
     use_all_cores()
     run = read_run(path, trust)
     played, agents = [], run.policies(on)
+    if recalibrate is not None:
+        agents = [agent.recalibrated(load_recalibration(recalibrate)) for agent in agents]
     with progress_bar("evaluating") as report:
         for done, agent in enumerate(agents):
             report(done, len(agents))
@@ -54,6 +63,7 @@ def run(
     if run.is_file:
         return
     stem = run.path / ("eval" if on is None else f"eval_{on.replace('/', '_').replace(':', '_')}")
+    stem = stem if recalibrate is None else stem.with_name(f"{stem.name}_recalibrated")
     files = stem.with_suffix(".json"), stem.with_suffix(".csv")
     discount = agents[0].spec.gamma if gamma is None else gamma
     _write(*files, rows, {"env": on or run.env, "seed": seed, "gamma": discount, "alpha": TAIL})

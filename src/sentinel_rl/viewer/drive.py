@@ -20,8 +20,8 @@ from sentinel_rl.envs.highway import Highway, HighwayState
 from sentinel_rl.envs.highway.road import LANE_WIDTH
 from sentinel_rl.envs.spec import TimeStep
 from sentinel_rl.errors import UsageError
+from sentinel_rl.training.trips import begin
 from sentinel_rl.viewer.pictures import traced
-from sentinel_rl.viewer.play import begin
 from sentinel_rl.viewer.reasons import Reasons
 from sentinel_rl.viewer.record import describe, told_at
 from sentinel_rl.viewer.schema import About

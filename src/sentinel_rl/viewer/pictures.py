@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.highway.dynamics import IDLE
-from sentinel_rl.viewer.play import Trip
+from sentinel_rl.training.trips import Trip
 
 # A path is the action and, after it, so many decisions of IDLE; of its simulation steps every third is kept.
 _IDLE_AFTER, _EVERY = 1, 3

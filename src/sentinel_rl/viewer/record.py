@@ -15,8 +15,8 @@ from sentinel_rl.envs.spec import Drawable
 from sentinel_rl.errors import UsageError
 from sentinel_rl.explanation import assess_laws, has_laws
 from sentinel_rl.training.schedule import require_seed
+from sentinel_rl.training.trips import Trip, play_gymnasium, play_jax
 from sentinel_rl.viewer import pictures
-from sentinel_rl.viewer.play import Trip, play_gymnasium, play_jax
 from sentinel_rl.viewer.recording import Recording
 from sentinel_rl.viewer.schema import About, TimeLimit, View
 

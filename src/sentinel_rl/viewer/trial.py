@@ -14,7 +14,7 @@ from sentinel_rl.envs.highway import Highway, HighwayState
 from sentinel_rl.envs.highway.env import ACTION_NAMES
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
-from sentinel_rl.viewer.play import begin
+from sentinel_rl.training.trips import begin
 from sentinel_rl.viewer.recording import Recording
 from sentinel_rl.viewer.scene import Scene, road_of, state_of
 
