@@ -32,6 +32,7 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "aleatory": CVaR(0.5),
         "epistemic": CVaR(0.5),
         "encoder": "auto",
+        "stretch": True,
         "draws": "shared",
         "head": "auto",
         "pace": _LEARNER_PACE,
