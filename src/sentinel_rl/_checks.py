@@ -99,10 +99,11 @@ def ascending(name: str, atoms: Array) -> None:
     values = np.asarray(atoms)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} holds {_first(values, ~np.isfinite(values))}: atoms must be finite")
-    steps = np.diff(values, axis=-1)
-    if (steps < 0).any():
+    descends = values[..., 1:] < values[..., :-1]
+    if descends.any():
+        steps = np.diff(values.astype(np.float64), axis=-1)
         raise ValueError(
-            f"{name} do not ascend (a step of {_first(steps, steps < 0)}): sort them with their probabilities, "
+            f"{name} do not ascend (a step of {_first(steps, descends)}): sort them with their probabilities, "
             f"or use CategoricalReturn.from_samples, which sorts"
         )
 

@@ -134,7 +134,8 @@ def open_run(
     with hold(path / LOCK):
         longer = _require_fit(path, asked, overwrite, upgrade, extend)
         with storage_errors(f"cannot clear {path}"):
-            for folder in (path, path / CHECKPOINTS):
+            # Runs that are stepped from Python have a folder of checkpoints for each seed.
+            for folder in (path, path / CHECKPOINTS, *(path / CHECKPOINTS).glob("seed_*")):
                 sweep(folder)
             if overwrite:
                 _clear(path, artifacts)

@@ -19,6 +19,7 @@ from sentinel_rl.envs.handle import EnvHandle, EnvLike, resolve_env
 from sentinel_rl.envs.spec import Env, TimeStep
 from sentinel_rl.errors import NumericalError, UsageError
 from sentinel_rl.training.fused import cut, join
+from sentinel_rl.training.host_checks import ends_of, reset_of, rewards_of, step_of, steps_of
 from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.schedule import require_seed
 
@@ -161,7 +162,7 @@ def _evaluate(
     if handle.env is None or isinstance(handle.env, VectorEnv):
         raise UsageError(f"an evaluation needs one environment to play in, got {handle.env!r}")
     choose = _chooser(agent, state, handle, key)
-    rows = [_play_gymnasium(handle.env, choose, first_seed + i, gamma) for i in range(episodes)]
+    rows = [_play_gymnasium(handle.env, choose, first_seed + i, gamma, name) for i in range(episodes)]
     return _finite(Episodes(*(np.array(field) for field in zip(*rows, strict=True))), name)
 
 
@@ -203,15 +204,25 @@ def _greedy_in(agent: Agent, state: Any, env: Env, env_state: Any, obs: Array, k
     return greedy_in(agent, state, env, env_state, obs, jax.random.fold_in(key, draw))
 
 
-def _play_gymnasium(env: gymnasium.Env[Any, Any], choose: Callable[[Any], Any], seed: int, gamma: float) -> Episodes:
-    obs, _ = env.reset(seed=seed)
+def _play_gymnasium(
+    env: gymnasium.Env[Any, Any], choose: Callable[[Any], Any], seed: int, gamma: float, name: str
+) -> Episodes:
+    where = f"episode of seed {seed}"
+    with steps_of(name, "reset", where):
+        returned = env.reset(seed=seed)
+    obs = reset_of(returned, name, where)
     reward, discounted, length = 0.0, 0.0, 0
     ended = terminated = False
     while not ended and length < LIMIT:
-        obs, now, terminated, truncated, _ = env.step(choose(obs))
-        reward, discounted, length = reward + float(now), discounted + gamma**length * float(now), length + 1
-        ended = terminated or truncated
-    return Episodes(reward, discounted, length, bool(terminated))
+        action, where = choose(obs), f"step {length} of the episode of seed {seed}"
+        with steps_of(name, "step", where):
+            stepped = env.step(action)
+        obs, given, terminates, truncates, _ = step_of(stepped, name, where)
+        now = float(rewards_of(given, 1, name, where)[0])
+        terminated = bool(ends_of(terminates, 1, "terminated", name, where)[0])
+        reward, discounted, length = reward + now, discounted + gamma**length * now, length + 1
+        ended = terminated or bool(ends_of(truncates, 1, "truncated", name, where)[0])
+    return Episodes(reward, discounted, length, terminated)
 
 
 def _require_some(episodes: int) -> None:

@@ -1,5 +1,6 @@
 """Training one run on an environment that is stepped from Python, with the interface of a compiled `Training`."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.handle import EnvHandle
-from sentinel_rl.errors import NumericalError
+from sentinel_rl.errors import NumericalError, SentinelWarning
 from sentinel_rl.replay import padded_like
 from sentinel_rl.training.compiled import BaseTraining, Progress
 from sentinel_rl.training.episodes import Episode, EpisodeLog
@@ -23,6 +24,8 @@ from sentinel_rl.training.standing import PARTIAL, Standing
 _CHUNK = 2_000
 # Steps in which an episode must end after a pause was asked for; else the last checkpoint has to do.
 _LONGEST_WAIT = 5_000
+# Steps after which an episode that goes on is warned about.
+_ENDLESS = 10_000
 
 # Called after every step with what happened, the actions, the metrics of the updates that were made and the episode
 # that ended in each environment, if one did; False ends the training.
@@ -63,7 +66,7 @@ class HostTraining(BaseTraining):
         world = host_env(handle, seed, 0 if start is None else start.episode)
         self.run = HostRun(self.agents[0], world, plan, seed, start)
         self._logs = [EpisodeLog(gamma) for _ in range(world.num_envs)]
-        self._on_step = on_step
+        self._on_step, self._endless_told = on_step, False
         if start is not None:
             self._go_on(start)
 
@@ -100,10 +103,26 @@ class HostTraining(BaseTraining):
         self.t = self.run.t
         now = self.history.elapsed
         ended = [self._episode(happened, i, now) for i in range(len(self._logs))]
+        self._warn_of_endless_episodes()
         self.history.add_episodes(0, [episode for episode in ended if episode is not None])
         if self._on_step is not None:
             self.stopped_early = not self._on_step(happened, actions, metrics, ended)
         return ended[0] is not None, metrics
+
+    def _warn_of_endless_episodes(self) -> None:
+        """Say once that an episode goes on and on: without ends there are no checkpoints, and nothing is counted."""
+        longest = max(log.length for log in self._logs)
+        if self._endless_told or longest < _ENDLESS:
+            return
+        self._endless_told = True
+        name = self.run.world.spec.name
+        warnings.warn(
+            f"an episode of {name} has not ended in {longest} steps (step {self.t}, seed {self.seeds[0]}): until one "
+            "ends, returns are not counted and no checkpoint is taken. Give it a limit: "
+            "gymnasium.wrappers.TimeLimit(env, 1000)",
+            SentinelWarning,
+            stacklevel=2,
+        )
 
     def _episode(self, happened: HostStep, i: int, now: float) -> Episode | None:
         """Tell a log what happened in one environment; returns the episode that ended."""

@@ -186,7 +186,11 @@ def require_seeds(seeds: object) -> list[int]:
     told = f"training needs seeds of at least 0, each once, at most {MOST_SEEDS} of them"
     if is_whole(seeds, 1, MOST_SEEDS):
         return list(range(int(seeds)))  # type: ignore[call-overload]
-    if isinstance(seeds, bool | int | float | str | bytes) or not isinstance(seeds, Iterable) or np.shape(seeds) == ():
+    if (
+        isinstance(seeds, bool | int | float | str | bytes)
+        or not isinstance(seeds, Iterable)
+        or getattr(seeds, "ndim", 1) != 1
+    ):
         raise UsageError(f"{told}, got {shown(seeds)}: give how many, or a list")
     listed = [require_seed(seed) for seed in islice(seeds, MOST_SEEDS + 1)]
     if not listed or len(listed) > MOST_SEEDS or len(set(listed)) < len(listed):
