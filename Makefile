@@ -37,7 +37,7 @@ docs-serve: $(VENV)/.docs  ## serve the documentation and rebuild it on change
 	@$(BIN)/mkdocs serve
 
 ##@ Check
-.PHONY: test test-clients test-long test-faults lint format
+.PHONY: test test-clients test-long test-package test-faults lint format
 test: lint  ## lint, then the light tests and doctests
 	@$(PYTEST) $(PARALLEL) $(ARGS)
 
@@ -49,6 +49,9 @@ test-long: $(VENV)/.test $(VENV)/.clients  ## the tests that take minutes
 
 test-faults: $(VENV)/.test $(VENV)/.clients  ## the attacks on files, options, environments and processes, counted
 	@$(PYTEST) $(PARALLEL) -m attack --attacks $(ARGS)
+
+test-package: $(VENV)/.test  ## build the wheel, install it in clean environments, run doctor and demo there
+	@$(PYTEST) tests/package -m slow $(ARGS)
 
 lint: $(VENV)/.test  ## style, types and layers
 	@$(BIN)/ruff check --quiet

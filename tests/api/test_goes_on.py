@@ -25,8 +25,6 @@ from tests.tiny import Box2D, tiny
 from tests.training.pole import bit_equal
 from tests.training.results import assert_same_folder
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 FIXTURES = Path(__file__).parents[1] / "fixtures" / "v0_1"
 GYM = {"v_min": 0.0, "v_max": 6.0}
 

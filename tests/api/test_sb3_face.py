@@ -13,8 +13,6 @@ from sentinel_rl.errors import IncompatibleError, UsageError
 from tests.tiny import Box2D, tiny
 from tests.training.pole import bit_equal
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
-
 
 @pytest.fixture(scope="module")
 def trained() -> Sentinel:

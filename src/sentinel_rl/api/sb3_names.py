@@ -154,7 +154,7 @@ def require_device(device: str) -> None:
     if wanted is None:
         raise UsageError(f"device is 'auto', 'cpu', 'cuda' or 'tpu', got {device!r}")
     if wanted != backend:
-        how = "set JAX_PLATFORMS=cpu" if wanted == "cpu" else f"pip install 'sentinel-rl[{wanted}]'"
+        how = {"cpu": "set JAX_PLATFORMS=cpu", "gpu": "pip install 'sentinel-rl[gpu]'"}.get(wanted, "install jax[tpu]")
         raise UsageError(f"device={device!r}, but JAX computes on {backend}: {how} before Python starts")
 
 
