@@ -63,6 +63,7 @@ SAME_BITS = (
     "tests/training/test_fused.py",
     "tests/training/test_host.py",
     "tests/training/test_trainer.py",
+    "tests/viewer/test_live.py",
     "tests/viewer/test_record.py",
 )
 _usual_options = compiler.get_compile_options
