@@ -82,7 +82,7 @@ class Learner(SB3Face):
         device: str = "auto",
         **options: Any,
     ):
-        if policy not in POLICIES:
+        if str(policy) not in POLICIES:
             raise UsageError(f"unknown policy {policy!r}: choose one of {', '.join(map(repr, POLICIES))}")
         handle, known = resolve_env(env), (*agent_kind(self.kind).options, *PLAN_OPTIONS)
         own = understood(options, known, functools.partial(self._resolved, handle.spec))

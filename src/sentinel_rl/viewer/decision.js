@@ -68,6 +68,10 @@ const DecisionView = (() => {
 
         function aside({ best, neutral }) {
             const did = taken(current());
+            if (recording.forced(current()))
+                return did === best
+                    ? `You chose ${about.actions[did]} here, as the agent would.`
+                    : `You chose ${about.actions[did]} here; the agent prefers ${about.actions[best]}.`;
             if (did !== best && reasons.isOwn())
                 return `The agent took ${about.actions[did]}: the two are equal to the precision it computes in.`;
             if (did !== best)

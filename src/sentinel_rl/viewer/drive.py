@@ -83,8 +83,10 @@ class Edit:
             changes |= {"speed": 0.0, "target_speed": _STANDING}
         if self.wreck:
             changes |= {"speed": 0.0, "crashed": True, "hit": False, "push_x": 0.0, "push_y": 0.0}
-        leaves = {name: getattr(state, name).at[number].set(value) for name, value in changes.items()}
-        return state._replace(**leaves)
+        leaves = {name: np.array(getattr(state, name)) for name in changes}
+        for name, value in changes.items():
+            leaves[name][number] = value
+        return state._replace(**{name: jnp.asarray(leaf) for name, leaf in leaves.items()})
 
 
 class _Ride:
@@ -99,11 +101,15 @@ class _Ride:
 
 
 class Line(NamedTuple):
-    """One way that things went, with a ride per driver; `fork` is the moment at which it left an earlier line."""
+    """One way that things went, with a ride per driver; `fork` is the moment at which it left an earlier line.
+
+    `forced` says that the first driver was told there what to do.
+    """
 
     rides: list[_Ride]
     fork: int
     words: str
+    forced: bool = False
 
 
 class Drive:
@@ -160,7 +166,7 @@ class Drive:
         if not 0 <= action < len(names):
             raise UsageError(f"action {action} is not there: choose 0 to {len(names) - 1}")
         state, prefix = self._moment(line, moment)
-        made = self._fork(prefix, state, moment, f"{names[action]} at {moment + 1}")
+        made = self._fork(prefix, state, moment, f"{names[action]} at {moment + 1}", True)
         self._step(0, self.lines[made].rides[0], action)
         for number in range(1, len(self.drivers)):
             self._step(number, self.lines[made].rides[number])
@@ -174,6 +180,8 @@ class Drive:
         """
         state, prefix = self._moment(line, moment)
         changed = edit.apply(self.env, state)
+        if moment > 0:
+            prefix.steps[-1] = _ending_in(prefix.steps[-1], changed)
         made = self._fork(prefix, changed, moment, f"traffic changed at {moment + 1}")
         self.drive(made)
         return made
@@ -234,9 +242,9 @@ class Drive:
             raise UsageError(f"there are {MOST_LINES} lines, and no room for more: load the page again to begin anew")
         return ride.states[moment], ride.until(moment)
 
-    def _fork(self, prefix: _Ride, state: HighwayState, moment: int, words: str) -> int:
+    def _fork(self, prefix: _Ride, state: HighwayState, moment: int, words: str, forced: bool = False) -> int:
         rides = [_Ride([*prefix.states[:moment], state], prefix.steps) for _ in self.drivers]
-        self.lines.append(Line(rides, moment, words))
+        self.lines.append(Line(rides, moment, words, forced))
         return len(self.lines) - 1
 
     def _step(self, number: int, ride: _Ride, forced: int | None = None) -> None:
@@ -262,8 +270,7 @@ class Drive:
         seen, acted, told, drawn = jax.device_get((obs, action, after, picture))
         cars, crashed, rows, paths, wrecked = (np.asarray(part) for part in drawn)
         if t == 0:
-            start = np.stack([world.x, world.y, world.heading, world.speed], axis=-1)[None]
-            cars = np.concatenate([start[None], cars], axis=1)
+            cars = np.concatenate([_cars(world)[None, None], cars], axis=1)
             crashed = np.concatenate([np.asarray(world.crashed)[None, None], crashed], axis=1)
         flat = np.asarray(seen, np.float32).reshape(1, -1)
         taken = np.asarray(acted, np.int32).reshape(1)
@@ -285,6 +292,18 @@ class Drive:
         if arrays.get("atoms", np.zeros((1, 1))).ndim == 1:
             del arrays["atoms"]
         return following, step | arrays, words
+
+
+def _cars(world: HighwayState) -> Float[np.ndarray, "V 4"]:
+    """Where the vehicles of a state are drawn."""
+    return np.stack([world.x, world.y, world.heading, world.speed], axis=-1).astype(np.float32)
+
+
+def _ending_in(step: dict[str, np.ndarray], world: HighwayState) -> dict[str, np.ndarray]:
+    """A decision whose last picture is that of another state: the traffic that was changed is drawn at once."""
+    cars, crashed = np.array(step["cars"]), np.array(step["crashed"])
+    cars[-1], crashed[-1] = _cars(world), np.asarray(world.crashed)
+    return {**step, "cars": cars, "crashed": crashed}
 
 
 @jax.jit

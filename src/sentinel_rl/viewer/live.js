@@ -9,6 +9,11 @@ const Live = (() => {
 
     function open(data, start) {
         const recordings = data.drivers.map((_, driver) => Recorded.grow(data, driver));
+        // Whether the first driver was told what to do at a decision.
+        recordings[0].forced = (decision) => {
+            const line = Math.floor(decision / data.live.capacity);
+            return lines[line].forced && decision === recordings[0].starts[line] + lines[line].fork;
+        };
         const lines = []; // per line: words, fork, over per driver, sentences per driver
         const waiting = new Map(); // by line: what to do when decisions have come
         let [socket, session, page, began] = [null, null, null, false];
@@ -49,9 +54,9 @@ const Live = (() => {
 
         // Decisions of a driver.
         function take(update) {
-            const { line, driver, fork, words, first, count, over, sentences } = update;
+            const { line, driver, fork, forced, words, first, count, over, sentences } = update;
             const isNew = lines.length <= line;
-            if (isNew) lines.push({ words, fork, over: [], sentences: data.drivers.map(() => []) });
+            if (isNew) lines.push({ words, fork, forced, over: [], sentences: data.drivers.map(() => []) });
             const known = lines[line];
             known.over[driver] = over;
             sentences.forEach((text, i) => {

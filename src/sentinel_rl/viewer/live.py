@@ -14,7 +14,7 @@ import threading
 import webbrowser
 from collections import OrderedDict
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,6 +109,7 @@ class Session:
             "line": line,
             "driver": driver,
             "fork": drive.line(line).fork,
+            "forced": drive.line(line).forced,
             "words": drive.line(line).words,
             "first": decisions.start,
             "count": len(decisions),
@@ -131,6 +132,7 @@ class Live:
 
     def __init__(self, make: Callable[[], Drive], port: int, token: str | None = None):
         self.token, self.port, self._make = token or secrets.token_urlsafe(24), port, make
+        self._opening = threading.Lock()
         self._sessions: OrderedDict[str, Session] = OrderedDict()
         self._first: Drive | None = make()
         self._about = self._described(self._first)
@@ -153,15 +155,16 @@ class Live:
 
     def session(self, name: str | None) -> Session:
         """The session of a name, or a new one; the one that was used longest ago makes room for it."""
-        if name is not None and name in self._sessions:
-            self._sessions.move_to_end(name)
-            return self._sessions[name]
-        drive, self._first = self._first or self._make(), None
-        made = Session(drive)
-        self._sessions[made.name] = made
-        while len(self._sessions) > MOST_SESSIONS:
-            self._sessions.popitem(last=False)
-        return made
+        with self._opening:
+            if name is not None and name in self._sessions:
+                self._sessions.move_to_end(name)
+                return self._sessions[name]
+            drive, self._first = self._first or self._make(), None
+            made = Session(drive)
+            self._sessions[made.name] = made
+            while len(self._sessions) > MOST_SESSIONS:
+                self._sessions.popitem(last=False)
+            return made
 
     def allows(self, token: str | None) -> bool:
         """Whether a token is ours; how much of it is right cannot be told from the time this takes."""
@@ -289,7 +292,8 @@ def serve(
         tell(live.address)
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [live.address]).start()
-        server.run([place])
+        with suppress(KeyboardInterrupt):
+            server.run([place])
 
 
 def make_server(live: Live) -> Any:
@@ -308,5 +312,6 @@ def make_server(live: Live) -> Any:
             limit_concurrency=32,
             server_header=False,
             lifespan="off",
+            timeout_graceful_shutdown=1,
         )
     )

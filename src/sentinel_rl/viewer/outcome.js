@@ -18,7 +18,7 @@ const Outcome = (() => {
             const share = Math.round(100 * ranks[decision]);
             const chance = share < 1 ? "less than 1 %" : share > 99 ? "more than 99 %" : `${share} %`;
             const told = unknown
-                ? "What followed is not known: the episode was cut off too soon."
+                ? `What followed is not known: ${recording.unknown}.`
                 : `From here on it earned ${fixed(realised)} (discounted by ${about.gamma} per decision). The predicted chance of less than that was ${chance}.`;
             const one = {
                 atoms,

@@ -55,7 +55,7 @@ const Recorded = (() => {
         const starts = lengths.map((_, e) => lengths.slice(0, e).reduce((a, b) => a + b, 0));
         const recording = view(data, data.about, arrays, lengths, starts);
         recording.refresh(range(0, arrays.action.shape[0]));
-        return { ...recording, since: () => 0 };
+        return { ...recording, since: () => 0, forced: () => false, unknown: "the episode was cut off too soon" };
     }
 
     const TYPES = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
@@ -97,7 +97,7 @@ const Recorded = (() => {
         }
 
         const since = (decision) => Math.floor(decision / capacity) * capacity;
-        return { ...recording, since, put };
+        return { ...recording, since, put, forced: () => false, unknown: "it is not driven to its end" };
     }
 
     // What is read out of arrays for a decision, counted over all episodes.
