@@ -37,15 +37,18 @@ docs-serve: $(VENV)/.docs  ## serve the documentation and rebuild it on change
 	@$(BIN)/mkdocs serve
 
 ##@ Check
-.PHONY: test test-clients test-long lint format
+.PHONY: test test-clients test-long test-faults lint format
 test: lint  ## lint, then the light tests and doctests
 	@$(PYTEST) $(PARALLEL) $(ARGS)
 
-test-clients: $(VENV)/.test $(VENV)/.clients  ## the tests against heavy real parts (torch, highway-env, ...)
+test-clients: $(VENV)/.test $(VENV)/.clients $(VENV)/.zoo  ## the tests against heavy real parts (torch, highway-env, ...)
 	@$(call run-marked,clients and not slow)
 
 test-long: $(VENV)/.test $(VENV)/.clients  ## the tests that take minutes
 	@$(call run-marked,slow)
+
+test-faults: $(VENV)/.test $(VENV)/.clients  ## the attacks on files, options, environments and processes, counted
+	@$(PYTEST) $(PARALLEL) -m attack --attacks $(ARGS)
 
 lint: $(VENV)/.test  ## style, types and layers
 	@$(BIN)/ruff check --quiet
@@ -111,6 +114,12 @@ $(VENV)/.base: requirements/base.txt pyproject.toml | $(VENV)/.created
 	@echo "installing $< and sentinel-rl"
 	@$(PIP) install --requirement $<
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# RL Baselines3 Zoo does not fit into the environment: it has a folder of its own within it.
+$(VENV)/.zoo: requirements/zoo.txt $(VENV)/.base
+	@echo "installing $<"
+	@$(PIP) install --upgrade --no-deps --target $(VENV)/zoo --requirement $<
 	@touch $@
 
 $(VENV)/.%: requirements/%.txt $(VENV)/.base

@@ -8,6 +8,8 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1]
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 # Compiling is the cost of a test: XLA optimises little, except where `optimised` says otherwise.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
+# For the processes that tests start, see below. Workers of a parallel run inherit it, and JAX would read it here.
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "").replace("--xla_cpu_use_fusion_emitters=false", "").strip()
 
 import jax
 import jaxtyping
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import settings
 from jax._src import compiler
 
+from tests import attacks as attack_counts
 from tests import typecheck
 
 # The hook works on what is imported after it, so it stands before everything else.
@@ -25,12 +28,44 @@ mpl.use("Agg")
 # One device, whichever test comes first: code that asks for all cores once JAX runs gets one, and programs are shared.
 jax.devices()
 # XLA's fusion emitters take half of the time that compiling takes. JAX has run already: processes of the tests read it.
-os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), "--xla_cpu_use_fusion_emitters=false"]).strip()
+os.environ["XLA_FLAGS"] = f"{os.environ['XLA_FLAGS']} --xla_cpu_use_fusion_emitters=false".strip()
 
 # "ci" repeats itself exactly; `--hypothesis-profile=explore` looks further, with fresh examples each time.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile("ci")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--attacks", action="store_true", help="print how many attacks the tests made, by name")
+
+
+def pytest_collection_modifyitems(items):
+    """Note the attack that a test makes, where its report will have it."""
+    for item in items:
+        if marker := item.get_closest_marker("attack"):
+            (name,) = marker.args
+            assert name in attack_counts.ATTACKS, f"{item.nodeid}: no attack of tests/attacks.py is called {name!r}"
+            item.user_properties.append(("attack", name))
+
+
+def pytest_terminal_summary(terminalreporter):
+    if terminalreporter.config.getoption("--attacks"):
+        passed, failed = (
+            attack_counts.count(
+                report for report in terminalreporter.stats.get(outcome, []) if getattr(report, "when", None) == "call"
+            )
+            for outcome in ("passed", "failed")
+        )
+        terminalreporter.section("attacks")
+        for line in attack_counts.table(passed, failed):
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def attacks(request):
+    """Say how many attacks a test has made."""
+    return lambda number: request.node.user_properties.append(("attacks", number))
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ from sentinel_rl.api.classes import LEARNERS, Learner
 
 SMALL: dict[str, Any] = {"hidden": (4,), "samples": 8, "batch": 8, "capacity": 64}
 OPTIONS: dict[str, dict[str, Any]] = {
-    "sentinel": {**SMALL, "k": 2, "atoms": 5},
-    "cdqn": {**SMALL, "atoms": 5},
+    "sentinel": {**SMALL, "k": 2, "atoms": 5, "preset": "paper"},
+    "cdqn": {**SMALL, "atoms": 5, "preset": "paper"},
     "vdqn": SMALL,
     "vdqn-cvar": {**SMALL, "draws": 5},
     "uadqn": {**SMALL, "quantiles": 5},

@@ -194,7 +194,7 @@ MUTATIONS: list[Mutation] = [
         "state.replay.count[0]",
         "agents/test_uadqn.py::test_anchors_pull_less_the_more_is_seen",
     ),
-    m("agents/support.py", "gamma * following * (not ended[t])", "gamma * following", "agents/test_support.py"),
+    m("heads/support.py", "gamma * following * (not ended[t])", "gamma * following", "agents/test_support.py"),
     # nets
     m("nets/mlp.py", "jax.nn.relu(x @ weight + bias)", "x @ weight + bias", "nets/test_mlp.py::test_against_a_loop"),
     m(

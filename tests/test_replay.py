@@ -48,7 +48,7 @@ def visible(capacity: int, masks: list[list[float]]) -> list[dict[int, float]]:
 def test_members_draw_what_the_model_lets_them(capacity, masks, seed):
     replay, model = filled(capacity, masks), visible(capacity, masks)
     assert available(replay).tolist() == [len(own) for own in model]
-    drawn, weights, told = sample(replay, jax.random.key(seed), DRAWS)
+    drawn, _, weights, told = sample(replay, jax.random.key(seed), DRAWS)
     for member, own in enumerate(model):
         numbers = np.asarray(drawn.obs[member, :, 0]).astype(int)
         if own:
@@ -63,7 +63,7 @@ def test_members_draw_what_the_model_lets_them(capacity, masks, seed):
 @given(MASKS)
 def test_everything_visible_is_drawn_sooner_or_later(masks):
     replay, model = filled(5, masks), visible(5, masks)
-    drawn, _, _ = sample(replay, jax.random.key(0), DRAWS)  # missing one of five has probability 3e-6
+    drawn, _, _, _ = sample(replay, jax.random.key(0), DRAWS)  # missing one of five has probability 3e-6
     for member, own in enumerate(model):
         if own:
             assert set(np.asarray(drawn.obs[member, :, 0]).astype(int)) == set(own)
@@ -72,7 +72,7 @@ def test_everything_visible_is_drawn_sooner_or_later(masks):
 def test_draws_are_uniform_and_members_draw_apart():
     masks = [[1.0, float(t % 2), float(t % 3 == 0)] for t in range(23)]
     replay, model = filled(8, masks), visible(8, masks)
-    drawn, _, _ = sample(replay, jax.random.key(1), 4_000)
+    drawn, _, _, _ = sample(replay, jax.random.key(1), 4_000)
     numbers = np.asarray(drawn.obs[..., 0]).astype(int)
     for member, own in enumerate(model):
         counts = Counter(numbers[member].tolist())
@@ -81,7 +81,7 @@ def test_draws_are_uniform_and_members_draw_apart():
 
 
 def test_a_transition_comes_back_whole():
-    drawn, _, _ = sample(filled(8, [[1.0] * K] * 8), jax.random.key(2), DRAWS)
+    drawn, _, _, _ = sample(filled(8, [[1.0] * K] * 8), jax.random.key(2), DRAWS)
     t = np.asarray(drawn.obs[..., 0])
     assert [part.dtype for part in drawn] == [jnp.float32, jnp.int32, jnp.float32, jnp.float32, jnp.bool_, jnp.bool_]
     np.testing.assert_array_equal(drawn.obs, np.stack([t, -t], axis=-1))
@@ -104,7 +104,7 @@ def test_the_latest_transitions_stand_alone(steps: int):
 def test_an_empty_replay_gives_weights_of_zero():
     empty = init_replay(5, OBS, K)
     assert available(empty).tolist() == [0] * K
-    assert not np.any(sample(empty, jax.random.key(0), DRAWS)[1])
+    assert not np.any(sample(empty, jax.random.key(0), DRAWS).weights)
 
 
 def test_a_member_whose_data_is_overwritten_has_none():
@@ -158,7 +158,7 @@ sample_shared = jax.jit(Replay.sample_shared, static_argnames="size")
 @settings(max_examples=25)
 @given(MASKS, st.integers(0, 2**31 - 1))
 def test_a_shared_draw_counts_for_those_who_may_see_it(capacity, masks, seed):
-    drawn, weights, told = sample_shared(filled(capacity, masks), jax.random.key(seed), DRAWS)
+    drawn, _, weights, told = sample_shared(filled(capacity, masks), jax.random.key(seed), DRAWS)
     numbers = np.asarray(drawn.obs[:, 0]).astype(int)
     np.testing.assert_array_equal(told, numbers)
     assert set(numbers) <= set(range(max(len(masks) - capacity, 0), len(masks)))

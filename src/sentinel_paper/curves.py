@@ -8,6 +8,7 @@ from matplotlib.axes import Axes
 from sentinel_paper.output import Row
 from sentinel_paper.trained import Records
 from sentinel_rl import plotting
+from sentinel_rl.study.curves import band
 
 _NOTIONS = {"composite": plotting.COMPOSITE, "additive": plotting.ADDITIVE, "risk-neutral": plotting.NEUTRAL}
 _OTHERS = (plotting.GREEN, plotting.ORANGE, plotting.PURPLE, plotting.SKY, plotting.BLACK, *_NOTIONS.values())
@@ -19,28 +20,6 @@ def colours(labels: Sequence[str]) -> dict[str, str]:
     rest = [label for label in labels if label not in known]
     free = [shade for shade in _OTHERS if shade not in known.values()]
     return known | {label: free[place % len(free)] for place, label in enumerate(rest)}
-
-
-def band(curves: np.ndarray, resamples: int = 1_000) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Mean over the runs ``[S, P]`` and its 95 % bootstrap interval at every point; NaN are left out.
-
-    Example:
-        >>> mean, low, high = band(np.array([[1.0, 2.0], [3.0, 2.0]]))
-        >>> print(mean, low, high)
-        [2. 2.] [1. 2.] [3. 2.]
-    """
-    rng = np.random.default_rng(0)
-    size = len(curves)
-    counts = np.stack([np.bincount(draw, minlength=size) for draw in rng.integers(size, size=(resamples, size))])
-    known = np.isfinite(curves)
-    filled = np.where(known, curves, 0.0)
-    with np.errstate(invalid="ignore"):
-        drawn = (counts @ filled) / (counts @ known)
-        mean = filled.sum(axis=0) / known.sum(axis=0)
-    low, high = np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
-    some = known.any(axis=0)
-    low[some], high[some] = np.nanquantile(drawn[:, some], [0.025, 0.975], axis=0)
-    return mean, low, high
 
 
 def draw_bands(axes: Axes, records: Records, array: str, labels: Sequence[str]) -> None:

@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from sentinel_rl import _checks
-from sentinel_rl._numerics import LARGEST_NETWORK, log_mean_exp, ties_at_zero
+from sentinel_rl._numerics import log_mean_exp, ties_at_zero, unrolls
 from sentinel_rl.returns.categorical import CategoricalReturn, member_weights
 from sentinel_rl.returns.distance import kl_divergence
 
@@ -94,18 +94,18 @@ def ftrl_weights(
         >>> print(np.asarray(ftrl_weights(jax.nn.log_softmax(logits), lam=10.0)).round(3))
         [0.496 0.496 0.009]
     """
-    _require_option("prefer", prefer, get_args(Prefer))
-    if not _checks.known(lam) or not np.all(np.asarray(lam) == np.inf):
-        _checks.parameter("lam", lam, lambda x: x >= 0, "at least 0 (0 averages, infinity is greedy)")
-    if np.ndim(lam) != 0:
-        raise ValueError(f"lam must be one number, got shape {np.shape(lam)}: map over several with jax.vmap")
-    return weights_of_losses(_up_to_a_constant(log_probs, divergence), lam, prefer)
+    return weights_of_losses(relative_losses(log_probs, divergence), lam, prefer)
 
 
 def weights_of_losses(
     losses: Float[Array, "K ..."], lam: ArrayLike, prefer: Prefer = "consensus"
 ) -> Float[Array, "K ..."]:
     """Weights ``w_i ∝ exp(-lam l_i)`` of members with these losses, or ``exp(lam l_i)`` for ``"outliers"``."""
+    _require_option("prefer", prefer, get_args(Prefer))
+    if not _checks.known(lam) or not np.all(np.asarray(lam) == np.inf):
+        _checks.parameter("lam", lam, lambda x: x >= 0, "at least 0 (0 averages, infinity is greedy)")
+    if np.ndim(lam) != 0:
+        raise ValueError(f"lam must be one number, got shape {np.shape(lam)}: map over several with jax.vmap")
     if prefer == "consensus":
         regret = _gap(losses, jnp.min(losses, axis=0, keepdims=True))
     else:
@@ -122,12 +122,12 @@ def mean_surprisal(probs: Float[Array, "..."], log_probs: Float[Array, "..."], a
 def mean_of_members(probs: Float[Array, "K ..."]) -> Float[Array, "..."]:
     """The mean over the leading axis; of a few members as sums, which fuse with what surrounds them."""
     members = probs.shape[0]
-    if members > LARGEST_NETWORK:
+    if not unrolls(members):
         return jnp.mean(probs, axis=0)
     return functools.reduce(jnp.add, jnp.unstack(probs)) / members
 
 
-def _up_to_a_constant(log_probs: ArrayLike, divergence: Divergence) -> Float[Array, "K ..."]:
+def relative_losses(log_probs: ArrayLike, divergence: Divergence) -> Float[Array, "K ..."]:
     """The losses of `ftrl_losses`, less something that is the same for all members.
 
     ``KL(m || Z_i)`` is the cross-entropy ``-sum m log Z_i`` less the entropy of ``m``, which need not be computed.

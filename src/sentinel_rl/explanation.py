@@ -19,6 +19,7 @@ from sentinel_rl.agents.agent import Account, Agent
 from sentinel_rl.belief import Belief
 from sentinel_rl.envs.handle import EnvHandle
 from sentinel_rl.errors import UsageError
+from sentinel_rl.returns.projection import common_grid, on_grid
 from sentinel_rl.risk import Assessment, assess
 
 if TYPE_CHECKING:
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 _NUMBERS = ("mean", "aleatory_penalty", "epistemic_penalty", "composite", "additive", "total", "paper_A", "paper_E")
 
 
+# Of the grid on which laws with atoms of their own are drawn.
+_DRAWN_ATOMS = 51
 # Of a terminal.
 _COLUMNS = 80
 _LOWEST, _HIGHEST = 5e-4, 100.0
@@ -201,7 +204,7 @@ class Explanation(Decision):
 
     @property
     def atoms(self) -> Float[np.ndarray, "... n"]:
-        """The returns on which the laws stand: one grid for all, or ``[K, A, n]`` where each has its own."""
+        """The returns on which the laws stand: one grid ``[n]`` for all, or ``[K, A, n]`` where each has its own."""
         return np.asarray(self.belief.members.atoms)
 
     @property
@@ -265,16 +268,16 @@ class Explanation(Decision):
 
         figure = Figure(layout="constrained")
         axes = self._axes(figure, len(self.actions))
-        laws = self.belief.members
-        shared = self.atoms.ndim == 1
-        # Masses on different atoms cannot be compared: where every law has its own, their sums are drawn.
-        values, heights = np.asarray(laws.values), np.asarray(laws.probs if shared else laws.cdf())
+        atoms, probs = self.atoms, self.probs
+        if atoms.ndim > 1:
+            grid = common_grid(self.belief.members, _DRAWN_ATOMS)
+            atoms, probs = np.asarray(grid.atoms), on_grid(self.belief.members, grid)
         for row, axis in enumerate(axes):
-            for atoms, member in zip(values[:, row], heights[:, row], strict=True):
-                axis.step(atoms, member, where="mid" if shared else "post", color="#0072B2", alpha=0.5, linewidth=1)
+            for member in probs[:, row]:
+                axis.step(atoms, member, where="mid", color="#0072B2", alpha=0.5, linewidth=1)
             axis.axvline(float(self.assessment.mean[row]), color="#000000", linestyle=":", label="mean")
             axis.axvline(float(self.assessment.composite[row]), color="#D55E00", label="composite")
-        axes[0].set_ylabel("probability" if shared else "cumulative probability")
+        axes[0].set_ylabel("probability")
         axes[-1].legend(frameon=False)
         if path is not None:
             figure.savefig(path, dpi=150)

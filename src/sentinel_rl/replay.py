@@ -22,16 +22,36 @@ class Transition(NamedTuple):
     truncated: Bool[Array, "..."]
 
 
+class Horizon(NamedTuple):
+    """How far a draw looks ahead.
+
+    Args:
+        gamma: discount of a step.
+        steps: whose rewards are added up, at most: an episode's end, or the newest transition, ends them before.
+        limit_ends: whether a time limit ends the return, or cuts the episode off before it ended.
+    """
+
+    gamma: float | Array = 1.0
+    steps: int = 1
+    limit_ends: bool = False
+
+
+ONE_STEP = Horizon()
+
+
 class Draw(NamedTuple):
     """Transitions drawn for learning.
 
     Args:
-        transitions: ``[size]`` when the members share them, ``[K, size]`` when each has its own.
+        transitions: ``[size]`` when the members share them, ``[K, size]`` when each has its own. Where several steps
+            are looked ahead, the reward is their discounted sum, and the successor and the ends are those of the last.
+        discount: what the return from the successor counts: gamma to the number of steps, or 0 where there is none.
         weights: how much they count for every member, ``[K, size]``.
         number: of every transition, as they were counted when they were added.
     """
 
     transitions: Transition
+    discount: Float[Array, "..."]
     weights: Float[Array, "K size"]
     number: Int[Array, "..."]
 
@@ -49,6 +69,7 @@ class Replay(eqx.Module):
     count: Int[Array, " K"]
     newest: Int[Array, ""]
     obs_size: int = eqx.field(static=True)
+    copies: int = eqx.field(static=True, default=1)
 
     @property
     def capacity(self) -> int:
@@ -67,7 +88,7 @@ class Replay(eqx.Module):
         # A member that does not see it writes beyond the end, and that is dropped.
         place = jnp.where(sees, self.count % self.capacity, self.capacity)
         queue = self.queue.at[jnp.arange(place.size), place].set(t, mode="drop", unique_indices=True)
-        return Replay(rows, queue, self.count + sees, t, self.obs_size)
+        return Replay(rows, queue, self.count + sees, t, self.obs_size, self.copies)
 
     def available(self) -> Int[Array, " K"]:
         """The number of transitions that each member may draw: its latest that are not yet overwritten."""
@@ -94,9 +115,9 @@ class Replay(eqx.Module):
         times = jnp.maximum(self.newest - jnp.arange(count - 1, -1, -1), 0)
         unused = jnp.zeros((self.queue.shape[0], count), self.queue.dtype)
         newest = jnp.full_like(self.newest, count - 1)
-        return Replay(self.rows[times % self.capacity], unused, self.count, newest, self.obs_size)
+        return Replay(self.rows[times % self.capacity], unused, self.count, newest, self.obs_size, self.copies)
 
-    def sample_shared(self, key: jax.Array, size: int) -> Draw:
+    def sample_shared(self, key: jax.Array, size: int, horizon: Horizon = ONE_STEP) -> Draw:
         """Draw ``size`` transitions for all members together, uniformly with replacement.
 
         A member counts those that its mask does not let it see with weight 0: the bootstrap of `sample` in
@@ -106,9 +127,9 @@ class Replay(eqx.Module):
         back = jnp.clip((jax.random.uniform(key, (size,)) * kept).astype(jnp.int32), 0, kept - 1)
         index = self.newest - back
         rows = self.rows[index % self.capacity]
-        return Draw(_unpack(rows, self.obs_size), jnp.moveaxis(rows[:, -self.count.size :], 0, 1), index)
+        return Draw(*self._ahead(rows, index, horizon), jnp.moveaxis(rows[:, -self.count.size :], 0, 1), index)
 
-    def sample(self, key: jax.Array, size: int) -> Draw:
+    def sample(self, key: jax.Array, size: int, horizon: Horizon = ONE_STEP) -> Draw:
         """Draw ``size`` transitions for every member, uniformly from those it may see, with replacement.
 
         Transitions and weights are ``[K, size]``; a member that has seen nothing gets weights of zero.
@@ -120,17 +141,55 @@ class Replay(eqx.Module):
         index = jnp.take_along_axis(self.queue, place, axis=1)
         rows = self.rows[index % self.capacity]
         own = jnp.einsum("ksk->ks", rows[..., -self.count.size :])
-        return Draw(_unpack(rows, self.obs_size), jnp.where(available > 0, own, 0.0), index)
+        return Draw(*self._ahead(rows, index, horizon), jnp.where(available > 0, own, 0.0), index)
+
+    def _ahead(
+        self, rows: Float[Array, "... row"], number: Int[Array, "..."], horizon: Horizon
+    ) -> tuple[Transition, Float[Array, "..."]]:
+        """Transitions over up to as many steps as the horizon has, and the discount of what follows them."""
+
+        def ended(step: Transition) -> Array:
+            return step.terminated | step.truncated if horizon.limit_ends else step.terminated
+
+        last = _unpack(rows, self.obs_size)
+        first, reward, factor = last, last.reward, jnp.asarray(horizon.gamma)
+        for _ in range(1, horizon.steps):
+            number, found = self._next_of(number, last)
+            goes_on = found & ~(last.terminated | last.truncated)
+            step = _unpack(self.rows[number % self.capacity], self.obs_size)
+            reward = reward + jnp.where(goes_on, factor * step.reward, 0.0)
+            factor = jnp.where(goes_on, factor * horizon.gamma, factor)
+            last = _where(goes_on, step, last)
+        return last._replace(obs=first.obs, action=first.action, reward=reward), factor * (1.0 - ended(last))
+
+    def _next_of(self, number: Int[Array, "..."], step: Transition) -> tuple[Int[Array, "..."], Bool[Array, "..."]]:
+        """The number of the transition that follows a step in its episode, and whether it is there.
+
+        Several environments write in turn, so that it is one of the next as many; it is the one that begins where the
+        step ended. Where it is not found, the step is the last that is known.
+        """
+        ahead = jnp.stack([number + place for place in range(1, self.copies + 1)], axis=-1)
+        obs = self.rows[ahead % self.capacity][..., : self.obs_size]
+        fits = jnp.all(obs == step.next_obs[..., None, :], axis=-1) & (ahead <= self.newest)
+        return number + 1 + jnp.argmax(fits, axis=-1), jnp.any(fits, axis=-1)
 
 
-def init_replay(capacity: int, obs_size: int, members: int) -> Replay:
-    """Make an empty replay."""
+def init_replay(capacity: int, obs_size: int, members: int, copies: int = 1) -> Replay:
+    """Make an empty replay.
+
+    Args:
+        capacity: transitions kept.
+        obs_size: numbers of an observation.
+        members: K, with a mask each.
+        copies: environments whose transitions come in turn.
+    """
     return Replay(
         rows=jnp.zeros((capacity, 2 * obs_size + 4 + members)),
         queue=jnp.zeros((members, capacity), jnp.int32),
         count=jnp.zeros(members, jnp.int32),
         newest=jnp.zeros((), jnp.int32),
         obs_size=obs_size,
+        copies=copies,
     )
 
 
@@ -165,6 +224,15 @@ def _unpack(rows: Array, obs_size: int) -> Transition:
         terminated=rest[..., 2] > 0,
         truncated=rest[..., 3] > 0,
     )
+
+
+def _where(condition: Bool[Array, "..."], one: Transition, other: Transition) -> Transition:
+    """One or the other transition, place by place."""
+
+    def pick(a: Array, b: Array) -> Array:
+        return jnp.where(condition[..., None] if a.ndim > condition.ndim else condition, a, b)
+
+    return Transition._make(map(pick, one, other))
 
 
 def map_replays(function: Callable[[Replay], Any], tree: Any) -> Any:

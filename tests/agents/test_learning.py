@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from scipy import special
 
-from sentinel_rl.agents.sentinel import Batch, SentinelAgent, SentinelState, cross_entropy
+from sentinel_rl.agents.sentinel import Batch, SentinelAgent, SentinelState, weighted_loss
 from sentinel_rl.nets import Networks
-from sentinel_rl.replay import Transition
+from sentinel_rl.replay import Transition, init_replay
 from sentinel_rl.risk import Expectation
 from tests.agents.small import SPEC, SUPPORT, fresh, small
 
@@ -42,8 +42,18 @@ def state_of(online: Networks, target: Networks) -> SentinelState:
     return dataclasses.replace(fresh(small()), online=online, target=target)
 
 
+@jax.jit
+def targets(agent: SentinelAgent, state: SentinelState, transition: Transition) -> Any:
+    """The targets and metrics of a transition that was drawn from a replay."""
+    members = len(transition.reward)
+    replay = init_replay(1, SPEC.obs_size, members)
+    replay = replay.add(jnp.int32(0), jax.tree.map(lambda leaf: leaf[0, 0], transition), jnp.ones(members))
+    drawn = replay.sample(jax.random.key(0), 1, agent._horizon)
+    return agent._targets(state, drawn.transitions, drawn.discount)
+
+
 def target_of(agent: SentinelAgent, state: SentinelState, transition: Transition) -> np.ndarray:
-    return np.asarray(jax.jit(lambda a, s, t: a._targets(s, t)[0])(agent, state, transition))[:, 0]
+    return np.asarray(targets(agent, state, transition)[0])[:, 0]
 
 
 def law(**masses: float) -> np.ndarray:
@@ -106,10 +116,9 @@ def test_the_literal_reading_chooses_without_weights(option: Any, expected: list
 def test_clipped_mass_is_reported():
     agent = small(k=1, gamma=1.0)
     state = state_of(constant([0, 0, 0]), constant([8, 8, 8]))
-    report = jax.jit(lambda a, s, t: a._targets(s, t)[1])
-    assert report(agent, state, one(0.0)) == {"clip_low": 0, "clip_high": 0}
-    assert report(agent, state, one(1.0)) == {"clip_low": 0, "clip_high": 1}
-    assert report(agent, state, one(-9.0)) == {"clip_low": 1, "clip_high": 0}
+    assert targets(agent, state, one(0.0))[1] == {"clip_low": 0, "clip_high": 0}
+    assert targets(agent, state, one(1.0))[1] == {"clip_low": 0, "clip_high": 1}
+    assert targets(agent, state, one(-9.0))[1] == {"clip_low": 1, "clip_high": 0}
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +137,7 @@ def test_the_loss_and_its_gradient_are_softmax_minus_target(batch: Batch):
     rng = np.random.default_rng(1)
     weight, bias = rng.normal(size=(3, 3, 2, 9)), rng.normal(size=(3, 3, 9))
     networks = Networks((jnp.asarray(weight, jnp.float32),), (jnp.asarray(bias, jnp.float32),), 3)
-    loss, gradient = jax.jit(jax.value_and_grad(cross_entropy))(networks, batch)
+    loss, gradient = jax.jit(jax.value_and_grad(weighted_loss))(networks, batch, small().head)
     expected, by_weight, by_bias = 0.0, np.zeros_like(weight), np.zeros_like(bias)
     for member in range(3):
         for obs, action, target, mass in zip(*(np.asarray(part[member], float) for part in batch), strict=True):
@@ -235,11 +244,11 @@ def test_an_epoch_is_adam_on_consecutive_minibatches(batch: Batch):
     part = jax.tree.map(lambda leaf: leaf[:, :3], batch)
     first = fresh(agent)
     networks, _, loss = jax.jit(lambda a, s, b: a._epoch(a._adam, s.online, s.optimiser, b))(agent, first, part)
-    gradient_of = jax.jit(jax.value_and_grad(cross_entropy))
+    gradient_of = jax.jit(jax.value_and_grad(weighted_loss))
     moments: Any = jax.tree.map(lambda leaf: (np.zeros(leaf.shape), np.zeros(leaf.shape)), first.online)
     expected, losses = first.online, []
     for number, places in enumerate([slice(0, 2), slice(2, 3)], start=1):
-        value, gradient = gradient_of(expected, jax.tree.map(lambda leaf, p=places: leaf[:, p], part))
+        value, gradient = gradient_of(expected, jax.tree.map(lambda leaf, p=places: leaf[:, p], part), agent.head)
         losses.append(float(value) / agent.k)
         moments = jax.tree.map(
             lambda g, old: (0.9 * old[0] + 0.1 * np.asarray(g), 0.999 * old[1] + 0.001 * np.asarray(g) ** 2),

@@ -8,6 +8,7 @@ from sentinel_rl.agents.options import make_sentinel, require_known
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
+from sentinel_rl.heads import CategoricalHead, QuantileHead
 from sentinel_rl.risk import CVaR, Expectation, Wang
 
 POLE = CartPole(max_steps=200).spec
@@ -36,14 +37,15 @@ def test_readings_differ_as_named_and_yield_to_options():
 def test_a_reading_given_as_a_preset_is_set_right():
     with pytest.raises(UsageError, match="unknown preset 'literal': that is a reading, reading='literal': choose one"):
         make_sentinel(POLE, preset="literal")
-    with pytest.raises(UsageError, match="unknown preset 'nature': choose one of paper"):
+    with pytest.raises(UsageError, match="unknown preset 'nature': choose one of learner, paper"):
         make_sentinel(POLE, preset="nature")
 
 
 def test_measures_are_objects_or_text():
     agent = make_sentinel(POLE, aleatory="wang:0.1", epistemic=Expectation())
     assert (agent.aleatory, agent.epistemic) == (Wang(0.1), Expectation())
-    assert make_sentinel(POLE).aleatory == CVaR(0.25)
+    assert make_sentinel(POLE).aleatory == CVaR(0.5)
+    assert make_sentinel(POLE, preset="paper").aleatory == CVaR(0.25)
 
 
 @pytest.mark.parametrize(
@@ -64,7 +66,7 @@ def test_bad_measures_are_refused(measure: object, message: str):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k": 0}, "k must be a whole number of at least 1, got 0"),
+        ({"k": 0}, "k must be a whole number of at least 1 and at most 10000, got 0"),
         ({"k": 2.5}, "k must be a whole number"),
         ({"k": True}, "k must be a whole number"),
         ({"batch": 0}, "batch must be"),
@@ -79,11 +81,16 @@ def test_bad_measures_are_refused(measure: object, message: str):
         ({"mask": "bernouli"}, "mask must be one of bernoulli, poisson, exponential, got 'bernouli'"),
         ({"target_update": "soft"}, "target_update must be one of copy, gradient"),
         ({"encoder": "deep"}, "unknown encoder 'deep'"),
+        ({"head": "gaussian"}, "unknown head 'gaussian': choose one of auto, categorical, quantile"),
+        ({"head": 3}, "head must be a name or a sentinel_rl.heads.Head, got 3"),
+        ({"n_step": 0}, "n_step must be a whole number of at least 1 and at most 1000000000, got 0"),
+        ({"n_step": 1.5}, "n_step must be a whole number"),
+        ({"max_grad_norm": 0}, "max_grad_norm must be a number above 0 and at most 1e[+]15, got 0"),
         ({"time_limit": None}, "time_limit must be one of terminal, bootstrap, got None"),
         ({"prefer": "best"}, "prefer must be one of"),
         ({"atoms": 1}, "at least 2 atoms"),
-        ({"v_min": 5.0, "v_max": 5.0}, "low < high"),
-        ({"v_min": 5.0, "v_max": math.inf}, "finite"),
+        ({"v_min": 5.0, "v_max": 5.0, "preset": "paper"}, "low < high"),
+        ({"v_min": 5.0, "v_max": math.inf, "preset": "paper"}, "finite"),
     ],
 )
 def test_values_out_of_range_are_refused(options: dict[str, object], message: str):
@@ -92,26 +99,47 @@ def test_values_out_of_range_are_refused(options: dict[str, object], message: st
 
 
 def test_the_support_follows_from_rewards_discount_and_time_limit():
-    support = make_sentinel(POLE).support
+    support = make_sentinel(POLE, preset="paper").support
     assert (support.low, support.size) == (0.0, 51)
     assert support.high == pytest.approx(PAPER_TOP, rel=1e-12)
     assert make_sentinel(POLE, time_limit="bootstrap").support.high == pytest.approx(100.0)
-    assert make_sentinel(POLE, gamma=1.0).support.high == 200.0
+    assert make_sentinel(POLE, gamma=1.0, time_limit="terminal").support.high == 200.0
 
 
 def test_a_reward_range_or_edges_can_be_given():
     support = make_sentinel(UNKNOWN, reward_range=(-1.0, 0.5), gamma=0.9, atoms=11).support
     assert (support.low, support.high, support.size) == (pytest.approx(-10.0), pytest.approx(5.0), 11)
-    support = make_sentinel(POLE, v_min=-1.0, v_max=2.0).support
+    support = make_sentinel(POLE, preset="paper", v_min=-1.0, v_max=2.0).support
     assert (support.low, support.high) == (-1.0, 2.0)
-    assert make_sentinel(POLE, v_min=0.0, v_max=2.0).support.low == 0.0, "zero is a value, not an absence"
+    support = make_sentinel(POLE, preset="paper", v_min=0.0, v_max=2.0).support
+    assert support.low == 0.0, "zero is a value, not an absence"
 
 
 def test_an_unknown_range_of_returns_is_asked_for():
     with pytest.raises(UsageError, match="returns of mystery is not known: give v_min and v_max, or the reward_range"):
-        make_sentinel(UNKNOWN)
+        make_sentinel(UNKNOWN, preset="paper")
     with pytest.raises(UsageError, match="is not known"):
-        make_sentinel(UNKNOWN, reward_range=(0.0, 1.0), gamma=1.0)
+        make_sentinel(UNKNOWN, reward_range=(0.0, 1.0), gamma=1.0, head="categorical")
+    with pytest.raises(UsageError, match="is not known"):
+        make_sentinel(UNKNOWN, v_min=0.0)  # half of a range: quantiles would ignore it
+
+
+def test_a_range_of_returns_is_not_needed():
+    """Quantiles where none is known; categorical laws where it follows from the rewards, or is given."""
+    assert isinstance(make_sentinel(UNKNOWN).head, QuantileHead)
+    assert isinstance(make_sentinel(UNKNOWN, reward_range=(0.0, 1.0), gamma=1.0).head, QuantileHead)
+    assert isinstance(make_sentinel(POLE, head="quantile").head, QuantileHead)
+    assert make_sentinel(UNKNOWN, atoms=7).head.outputs == 7
+    for known in ({"reward_range": (0.0, 1.0)}, {"v_min": 0.0, "v_max": 1.0}):
+        assert isinstance(make_sentinel(UNKNOWN, **known).head, CategoricalHead)
+    with pytest.raises(UsageError, match="'quantile' has no range of returns: leave out v_min and v_max"):
+        make_sentinel(UNKNOWN, head="quantile", v_min=0.0, v_max=1.0)
+
+
+@pytest.mark.parametrize(("limit", "gamma"), [(None, 0.99), (10, 0.95), (40, 0.95), (100, 0.98), (1_000, 0.99)])
+def test_the_discount_follows_from_the_time_limit(limit: int | None, gamma: float):
+    assert make_sentinel(EnvSpec("limited", 3, 2, max_steps=limit)).gamma == gamma
+    assert make_sentinel(EnvSpec("limited", 3, 2, max_steps=limit), gamma=0.5).gamma == 0.5
 
 
 def test_bootstrapping_through_time_limits_needs_room():

@@ -7,7 +7,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sentinel_rl.agents.support import discounted_returns, seen_returns, support_warning
+from sentinel_rl.heads.support import discounted_returns, seen_returns, support_warning
 from sentinel_rl.replay import Replay, init_replay
 from sentinel_rl.returns import Support
 from tests.agents.small import small

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from sentinel_rl.agents.learning import Sample
 from sentinel_rl.agents.uadqn import POSTERIORS, UADQNAgent, UADQNState, estimates, members, prior_scale
-from sentinel_rl.agents.uadqn import quantile_huber_loss as huber
+from sentinel_rl.heads import quantile_huber_loss as huber
 from sentinel_rl.nets import Networks
 from sentinel_rl.replay import Transition
 from tests.agents.small import OBS, SPEC

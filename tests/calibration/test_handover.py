@@ -64,7 +64,8 @@ def test_a_constant_penalty_says_nothing():
 def test_unseen_states_are_told_apart():
     told = studied(Known(apart=1.0), on=Trap(chance=1.0))
     soon, states, episodes = told.separations
-    assert np.isnan(soon.auroc) and soon.negative == 0
+    assert np.isnan(soon.auroc)
+    assert soon.negative == 0
     # Three quarters of the usual states have the lower score, the others the same.
     assert states.auroc == pytest.approx(1 - told_share(told) / 2, abs=1e-6)
     assert episodes.auroc == states.auroc  # one decision each
@@ -91,7 +92,8 @@ def test_without_a_threshold_nothing_is_handed_over():
     always = Abstain(learner.agent, fallback, -1.0, disagreement)
     assert [int(always.greedy(state, one, key)) for one in obs] == [0] * 8
     assert float(always.diagnostics(state, obs[0], jnp.int32(0))["handed_over"]) == 1
-    assert not wrapped.stochastic and Abstain(learner.agent, fallback, 0.5, at_random).stochastic
+    assert not wrapped.stochastic
+    assert Abstain(learner.agent, fallback, 0.5, at_random).stochastic
     assert wrapped.gamma == learner.agent.gamma
     with pytest.raises(UsageError, match="wraps a trained agent"):
         wrapped.init(learner.spec, key)

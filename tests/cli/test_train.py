@@ -99,7 +99,7 @@ def test_a_finished_or_other_run_is_not_touched(run, trained):
         (("--set", "lam=big"), "lam must be a number"),
         (("--set", "hidden=big"), "hidden must be sizes"),
         (("--set", "mask=dice"), "mask must be one of"),
-        (("--set", "learn_every=0"), "period of at least 1"),
+        (("--set", "learn_every=0"), "learn_every is a number of steps of at least 1"),
         (("--k", "0"), "k must be"),
         (("--aleatory", "cvr:0.25"), "did you mean 'cvar'"),
         (("--preset", "other"), "unknown preset"),

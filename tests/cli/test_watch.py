@@ -1,6 +1,7 @@
 """``sentinel watch``: one page from a run or a policy, and what it says when it cannot make one."""
 
 import pytest
+from PIL import Image
 
 from sentinel_rl.viewer import load_recording
 from tests.tiny import tiny
@@ -14,10 +15,15 @@ def policy(tmp_path_factory):
 
 def test_a_policy_is_watched(run, policy, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    code, out, complaint = run("watch", policy, "--episodes", 2, "--seed", 3, "--save", tmp_path / "kept.zip")
+    files = ("--html", "pole.html", "--save", tmp_path / "kept.zip", "--gif", "pole.gif", "--png", "pole.png")
+    part = ("--decisions", "2-4", "--width", 400)
+    code, out, complaint = run("watch", policy, "--episodes", 2, "--seed", 3, *files, *part)
     assert code == 0, complaint
     assert "page: pole.html" in out
     assert (tmp_path / "pole.html").read_text().startswith("<!doctype html>")
+    with Image.open("pole.gif") as film, Image.open("pole.png") as picture:
+        assert film.size == picture.size
+        assert film.n_frames >= 3
     kept = load_recording(tmp_path / "kept.zip")
     assert (kept.episodes, kept.about.env, kept.about.seed) == (2, "CartPole-v0", 3)
     assert f"2 episodes of {kept.arrays['lengths'].min()} to {kept.arrays['lengths'].max()} decisions" in out
@@ -43,6 +49,9 @@ def test_a_run_is_watched_from_its_own_episodes_on(run, tmp_path):
     ("arguments", "words"),
     [
         (("--html", "page.txt"), "ends in .html"),
+        (("--gif", "film.mp4"), "ends in .gif"),
+        (("--gif", "film.gif", "--decisions", "9-4"), "for example 4-18"),
+        (("--png", "one.png", "--decisions", "5000"), "decisions 5000 to 5000 are not there"),
         (("--episodes", 0), "--episodes"),
         (("--on", "sentinel/highway-v1"), "was trained on CartPole-v0"),
         (("--on", "Nowhere-v7"), "unknown environment"),

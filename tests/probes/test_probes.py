@@ -20,8 +20,9 @@ PLAN = Plan(steps=1_600, learn=Every(4), warmup=40, epsilon_end=0.3)
 SHARED = {"gamma": GAMMA, "learning_rate": 1e-2, "samples": 16, "batch": 16, "capacity": 256, "target_every": 5}
 GRID = {"atoms": 13, "v_min": -1.5, "v_max": 1.5}
 AGENTS: dict[str, dict[str, Any]] = {
-    "sentinel": {"k": 2, "mask_rate": 0.5, "hidden": (16,), **GRID},
-    "cdqn": {"hidden": (16,), **GRID},
+    "sentinel": {"k": 2, "mask_rate": 0.5, "hidden": (16,), "preset": "paper", **GRID},
+    "sentinel, quantiles": {"k": 2, "hidden": (16,), "head": "quantile", "atoms": 9, "n_step": 2, "preset": "learner"},
+    "cdqn": {"hidden": (16,), "preset": "paper", **GRID},
     "vdqn": {"hidden": (16,), "use_epsilon": True},
     "vdqn-cvar": {"hidden": (16,), "use_epsilon": True, "draws": 20},
     "uadqn": {"hidden": (16,), "use_epsilon": True, "quantiles": 8, "gain": 1.0},
@@ -52,7 +53,7 @@ def trained(name: str) -> tuple[np.ndarray, np.ndarray]:
     Returns:
         the means ``[run, state, members, A]`` and the rewards ``[run, step]``.
     """
-    agent = make_agent(name, worlds.CHOICE.spec, **AGENTS[name], **SHARED)
+    agent = make_agent(name.partition(",")[0], worlds.CHOICE.spec, **AGENTS[name], **SHARED)
 
     def run(world: worlds.Probe, key: jax.Array) -> tuple[jax.Array, jax.Array]:
         run, trace, _ = run_alone(agent, world, PLAN, start(agent, world, key), segments(PLAN, 0), PLAN.steps)

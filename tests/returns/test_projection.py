@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from sentinel_rl.returns import Support
-from sentinel_rl.returns.projection import _dense, _scatter, clipped_mass, project
+from sentinel_rl.returns import CategoricalReturn, Support
+from sentinel_rl.returns.projection import _dense, _scatter, clipped_mass, common_grid, on_grid, project
 
 GRID = Support(-1.0, 3.0, 9)  # steps of 1/2
 ATOMS = np.linspace(GRID.low, GRID.high, GRID.size)
@@ -122,3 +122,15 @@ def test_against_rlax(probs, reward, discount):
         atoms = jnp.asarray(ATOMS)
         expected = rlax.categorical_l2_project(reward + discount * atoms, jnp.asarray(probs), atoms)
         np.testing.assert_allclose(projected(GRID, probs, reward, discount), expected, atol=1e-6)
+
+
+def test_laws_on_atoms_of_their_own_are_put_on_one_grid():
+    """Mass and mean of every law are kept; one point gets a grid too."""
+    rng = np.random.default_rng(0)
+    law = CategoricalReturn(np.sort(rng.normal(size=(2, 3, 7)), axis=-1), rng.dirichlet(np.ones(7), (2, 3)))
+    grid = common_grid(law, 11)
+    probs = on_grid(law, grid)
+    np.testing.assert_allclose(probs.sum(axis=-1), 1, rtol=1e-5)
+    np.testing.assert_allclose(probs @ np.asarray(grid.atoms), law.mean(), atol=1e-5)
+    point = common_grid(CategoricalReturn([1e6, 1e6], [0.5, 0.5]), 151)
+    assert np.all(np.diff(np.asarray(point.atoms, np.float32)) > 0)

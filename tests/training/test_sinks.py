@@ -1,14 +1,26 @@
 """Sinks: means, exclusions, lines, files and event files, and the words when a package is missing."""
 
+import json
 import struct
 import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from sentinel_rl.errors import StorageError, UsageError
-from sentinel_rl.training.sinks import ConsoleSink, CSVSink, Logger, Sink, TensorBoardSink
+from sentinel_rl.training.sinks import (
+    ConsoleSink,
+    CSVSink,
+    Histogram,
+    Logger,
+    RunStart,
+    Sink,
+    TensorBoardSink,
+)
+from sentinel_rl.training.trainer import train
+from sentinel_rl.training.wandb_sink import WandbSink
 
 
 class Writer:
@@ -153,3 +165,120 @@ def test_two_methods_make_a_sink():
     assert isinstance(Own(), Sink)
     assert all(isinstance(sink, Sink) for sink in (ConsoleSink(), CSVSink("x.csv")))
     assert not isinstance(object(), Sink)
+
+
+def events_of(folder: Path):
+    """The events of all files of a folder, in the order of their files."""
+    events = pytest.importorskip("tensorboardX.proto.event_pb2")
+    found = []
+    for file in sorted(folder.glob("events*")):
+        content = file.read_bytes()
+        while content:
+            (size,) = struct.unpack("<Q", content[:8])
+            found.append(events.Event.FromString(content[12 : 12 + size]))
+            content = content[16 + size :]
+    return found
+
+
+LAW = Histogram(np.array([0.0, 1.0, 3.0]), np.array([0.25, 0.75]))
+
+
+def test_event_files_hold_hyperparameters_and_laws(tmp_path: Path):
+    sink = TensorBoardSink(tmp_path)
+    sink.start(RunStart(0, 0, False, {"env": "CartPole-v1", "steps": 100, "options": {"k": 4, "hidden": (8, 8)}}))
+    sink.write_histograms(10, {"laws/return": LAW}, seed=0)
+    sink.close()
+    values = [value for event in events_of(tmp_path / "run_seed0_1") for value in event.summary.value]
+    (law,) = (value.histo for value in values if value.tag == "laws/return")
+    assert (law.min, law.max, law.sum, list(law.bucket)) == (0.0, 3.0, 0.25 * 0.5 + 0.75 * 2.0, [0.25, 0.75])
+    noted = b"".join(value.metadata.plugin_data.content for value in values)
+    assert all(word in noted for word in (b"CartPole-v1", b"options/k", b"(8, 8)", b"rollout/ep_rew_mean"))
+
+
+def test_a_resumed_run_goes_on_in_its_newest_folder(tmp_path: Path):
+    """What was written after the step of the checkpoint is dropped by the readers, and written again."""
+    for resumed, step in ((False, 0), (True, 20), (False, 0)):
+        sink = TensorBoardSink(tmp_path)
+        sink.start(RunStart(0, step, resumed, {}))
+        for now in range(step + 10, 50, 10):
+            sink.write(now, {"a": float(now)}, seed=0)
+        sink.close()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run_seed0_1", "run_seed0_2"]
+    purges = [event for event in events_of(tmp_path / "run_seed0_1") if event.session_log.status == 1]
+    assert [event.step for event in purges] == [21]
+
+
+def test_a_resumed_csv_file_has_every_step_once(tmp_path: Path):
+    path = tmp_path / "run.csv"
+    for resumed, step in ((False, 0), (True, 20)):
+        sink = CSVSink(path)
+        for seed in (0, 1):
+            sink.start(RunStart(seed, step, resumed, {}))
+        for now in range(step + 10, 50, 10):
+            sink.write(now, {"a": float(now)}, seed=0)
+            sink.write(now, {"a": float(now)}, seed=1)
+        sink.close()
+    rows = path.read_text().splitlines()[1:]
+    assert sorted(rows) == sorted(f"{now},{seed},a,{now}.0" for now in (10, 20, 30, 40) for seed in (0, 1))
+
+
+def test_a_fresh_run_removes_nothing_from_a_csv_file(tmp_path: Path):
+    for _ in range(2):
+        sink = CSVSink(tmp_path / "run.csv")
+        sink.start(RunStart(0, 0, False, {}))
+        sink.write(10, {"a": 1.0}, seed=0)
+        sink.close()
+    assert (tmp_path / "run.csv").read_text().count("10,0,a,1.0") == 2
+
+
+def test_a_missing_wandb_is_named_with_its_install_line(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setitem(sys.modules, "wandb", None)
+    with pytest.raises(UsageError, match=r"needs the package wandb.*pip install 'sentinel-rl\[wandb\]'"):
+        WandbSink("project")
+
+
+class Detailed(Own):
+    """A sink that takes all there is."""
+
+    def start(self, run: RunStart) -> None:
+        self.run = run
+
+    def write_histograms(self, step: int, histograms: Mapping[str, Histogram], seed: int) -> None:
+        self.histograms = histograms
+
+
+def test_training_tells_sinks_of_its_members_and_laws():
+    sink, plain = Detailed(), Own()
+    options = {"k": 2, "hidden": (4,), "atoms": 5, "capacity": 64, "samples": 8, "batch": 8, "warmup": 10}
+    train("sentinel", "CartPole-v0", 60, seeds=[3], sinks=[sink, plain], learn_every=20, **options)
+    assert (sink.run.seed, sink.run.step, sink.run.resumed) == (3, 0, False)
+    assert sink.run.about["options"]["k"] == 2
+    _, scalars, _ = sink.written[-1]
+    assert scalars["members/weight_0"] + scalars["members/weight_1"] == pytest.approx(1.0)
+    law = sink.histograms["laws/return"]
+    assert law.masses.sum() == pytest.approx(1.0)
+    middle = (law.edges[:-1] + law.edges[1:]) @ law.masses / 2
+    expected = sum(scalars[f"members/weight_{i}"] * scalars[f"members/mean_{i}"] for i in range(2))
+    assert middle == pytest.approx(expected, abs=3 * np.diff(law.edges)[0])
+
+
+@pytest.mark.clients
+def test_wandb_offline_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The real package writes its files without a network, and a resumed run keeps its name."""
+    pytest.importorskip("wandb")
+    monkeypatch.setenv("WANDB_SILENT", "true")
+    for resumed, step in ((False, 0), (True, 10), (False, 0)):
+        sink = WandbSink("tests", tmp_path, "sentinel", mode="offline")
+        sink.start(RunStart(0, step, resumed, {"env": "CartPole-v1", "options": {"k": 4}}))
+        sink.write(step + 10, {"rollout/ep_rew_mean": 21.5}, seed=0)
+        sink.write_histograms(step + 10, {"laws/return": LAW}, seed=0)
+        sink.close()
+    names = sorted(path.name.split("-")[-1] for path in tmp_path.glob("wandb/offline-run-*"))
+    assert len(names) == 3 or len(set(names)) == 2  # two of the same name within a second share a folder
+    kept = json.loads((tmp_path / "wandb-runs.json").read_text())["sentinel_seed0"]
+    assert kept in names
+    assert len(set(names)) == 2
+    written = b"".join(path.read_bytes() for path in tmp_path.glob("wandb/offline-run-*/*.wandb"))
+    assert b"rollout/ep_rew_mean" in written
+    assert b"laws/return" in written
+    assert b"CartPole-v1" in written

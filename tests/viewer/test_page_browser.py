@@ -201,6 +201,18 @@ def test_other_worlds_and_agents_without_laws(view, laws, tour, tmp_path):
         assert "chance" not in found["first"]["sentence"]
 
 
+def test_laws_that_share_no_support(tour, tmp_path):
+    """Quantiles: the decision, the map and what they are drawn from."""
+    recording = made(own_atoms=True)
+    levels = 0.01 + np.arange(GRID) / (GRID - 1) * 0.99
+    wanted = [[int(np.argmax(assess_in_numpy(recording, 1, e, a))) for a in levels] for e in levels]
+    plan = {"hashes": [address(1, "cvar:0.25", "cvar:0.5")], "map": [0.8, 0.3], "pictures": str(tmp_path / "look")}
+    found = tour(write_page(recording, tmp_path / "page"), **plan)
+    assert found["problems"] == []
+    assert found["first"]["best"] == recording.arrays["action"][0]
+    assert found["map"] == wanted
+
+
 def test_no_payload_runs(tour, tmp_path):
     """In every text of a recording, and in the address."""
     pages = [str(write_page(forged(payload), tmp_path / f"{i}.html")) for i, payload in enumerate(PAYLOADS)]

@@ -13,7 +13,7 @@ import optax
 from jaxtyping import Array, Float, Int, Shaped
 
 from sentinel_rl.agents.agent import BaseAgent, Metrics, best_action, epsilon_greedy
-from sentinel_rl.replay import Transition
+from sentinel_rl.replay import Horizon, Transition
 
 # Observations that a report of a learning agent averages over.
 REPORTED_OBSERVATIONS = 64
@@ -58,6 +58,8 @@ class ReplayAgent(BaseAgent):
         capacity: transitions kept.
         target_every: updates between two updates of the target networks.
         time_limit: a time limit ends the return (``"terminal"``) or is bootstrapped through (``"bootstrap"``).
+        n_step: rewards that a target adds up before it asks the networks for the rest of the return.
+        max_grad_norm: longer gradients of a minibatch are shortened to this norm; None leaves them.
         pace: when it learns and explores, where the plan of a training names nothing else.
         updates: of the training, which `planned` fills in where the learning rate declines.
     """
@@ -71,6 +73,8 @@ class ReplayAgent(BaseAgent):
     capacity: int = eqx.field(static=True, kw_only=True, default=100_000)
     target_every: int = eqx.field(static=True, kw_only=True, default=10)
     time_limit: TimeLimit = eqx.field(static=True, kw_only=True, default="terminal")
+    n_step: int = eqx.field(static=True, kw_only=True, default=1)
+    max_grad_norm: float | Array | None = eqx.field(kw_only=True, default=None)
     pace: Pace = eqx.field(static=True, kw_only=True, default=Pace())
     updates: int | Array | None = eqx.field(kw_only=True, default=None)
 
@@ -107,12 +111,14 @@ class ReplayAgent(BaseAgent):
         share = jnp.clip((update - 1) / jnp.maximum(self.updates - 1, 1), 0.0, 1.0)
         return optax.adam(self.learning_rate + share * (self.learning_rate_end - self.learning_rate), eps=self.adam_eps)
 
-    def _discount(self, transitions: Transition) -> Float[Array, "..."]:
-        """What the successor's return counts: gamma, or 0 where there is none."""
-        ended = transitions.terminated
-        if self.time_limit == "terminal":
-            ended = ended | transitions.truncated
-        return self.gamma * (1.0 - ended)
+    @property
+    def _horizon(self) -> Horizon:
+        """How far a draw looks ahead."""
+        return Horizon(self.gamma, self.n_step, self.time_limit == "terminal")
+
+    def _clipped(self, gradient: Any) -> Any:
+        """A gradient that is no longer than allowed."""
+        return gradient if self.max_grad_norm is None else shortened(gradient, self.max_grad_norm)
 
     def _due(self, update: Int[Array, ""]) -> Array:
         """Whether the target networks are due at this update."""
@@ -136,7 +142,7 @@ class ReplayAgent(BaseAgent):
         def step(carry: tuple[Any, optax.OptState], now: tuple[Any, Array]) -> tuple[tuple[Any, optax.OptState], Array]:
             parameters, state = carry
             value, gradient = jax.value_and_grad(loss)(parameters, *now)
-            change, state = adam.update(gradient, state, parameters)
+            change, state = adam.update(self._clipped(gradient), state, parameters)
             return (optax.apply_updates(parameters, change), state), value
 
         count = self.samples // self.batch
@@ -184,7 +190,9 @@ class SoleAgent(ReplayAgent):
         """What is maximised while learning: values as they might be."""
 
     @abc.abstractmethod
-    def _targets(self, state: Any, transitions: Transition, key: jax.Array) -> Float[Array, "batch ..."]:
+    def _targets(
+        self, state: Any, transitions: Transition, discount: Float[Array, " batch"], key: jax.Array
+    ) -> Float[Array, "batch ..."]:
         """What the values of the actions taken are compared with."""
 
     @abc.abstractmethod
@@ -212,9 +220,10 @@ class SoleAgent(ReplayAgent):
     def learn(self, state: Any, update: Array, key: jax.Array) -> tuple[Any, Metrics]:
         """One epoch of minibatches over fresh draws; every `target_every`-th update copies the target network."""
         sample_key, target_key, loss_key = jax.random.split(key, 3)
-        drawn = state.replay.sample(sample_key, self.samples)
+        drawn = state.replay.sample(sample_key, self.samples, self._horizon)
         transitions: Transition = jax.tree.map(lambda leaf: leaf[0], drawn.transitions)
-        batch = Sample(transitions.obs, transitions.action, self._targets(state, transitions, target_key))
+        target = self._targets(state, transitions, drawn.discount[0], target_key)
+        batch = Sample(transitions.obs, transitions.action, target)
 
         def loss(parameters: Any, part: Sample, number: Array) -> Array:
             return self._loss(parameters, part, state, jax.random.fold_in(loss_key, number))
@@ -222,8 +231,14 @@ class SoleAgent(ReplayAgent):
         online, optimiser, mean = self._minimise(
             loss, self._adam_at(update), state.online, state.optimiser, batch, axis=0
         )
-        target = copied_if(self._due(update), self._copied(online), state.target)
-        return dataclasses.replace(state, online=online, target=target, optimiser=optimiser), {"loss": mean}
+        moved = copied_if(self._due(update), self._copied(online), state.target)
+        return dataclasses.replace(state, online=online, target=moved, optimiser=optimiser), {"loss": mean}
+
+
+def shortened(gradient: Any, longest: float | Array) -> Any:
+    """A gradient with a norm of at most `longest`, over all its arrays."""
+    norm = optax.global_norm(gradient)
+    return jax.tree.map(lambda leaf: leaf * jnp.minimum(1.0, longest / jnp.maximum(norm, longest)), gradient)
 
 
 def copied_if(due: Array, new: Any, old: Any) -> Any:

@@ -8,17 +8,34 @@ from typing import Any, Literal, get_args, get_origin
 import jax
 import numpy as np
 
+from sentinel_rl._checks import is_number, is_whole, shown
 from sentinel_rl.agents.learning import Pace
 from sentinel_rl.agents.sentinel import SentinelAgent
-from sentinel_rl.agents.support import make_support
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
+from sentinel_rl.heads import Head, QuantileHead, make_head
 from sentinel_rl.nets import resolve_encoder
 from sentinel_rl.risk import BeliefMeasure, CVaR, RiskMeasure, parse_risk
 
-# The first one is the default: the constants of the paper. `learner` is one that learns, measured on the highway
-# (`results/learner`).
+_LEARNER_PACE = Pace(learn_every=2, warmup_fraction=0.01, epsilon_end=0.01, epsilon_fraction=0.02)
+# The first one is the default: a learner that learns, measured on the highway (`results/learner`) and elsewhere
+# (`results/elsewhere`). Its discount is `discount_for` the time limit. `paper` has the constants of the paper.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
+    "learner": {
+        "gamma": None,
+        "learning_rate": 1e-3,
+        "samples": 64,
+        "batch": 64,
+        "target_every": 500,
+        "time_limit": "bootstrap",
+        "mask_rate": 0.75,
+        "aleatory": CVaR(0.5),
+        "epistemic": CVaR(0.5),
+        "encoder": "auto",
+        "draws": "shared",
+        "head": "auto",
+        "pace": _LEARNER_PACE,
+    },
     "paper": {
         "gamma": 0.99,
         "learning_rate": 2.5e-4,
@@ -31,23 +48,12 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
         "epistemic": CVaR(0.25),
         "encoder": "separate",
         "draws": "own",
+        "head": "categorical",
         "pace": Pace(),
     },
-    "learner": {
-        "gamma": 0.95,
-        "learning_rate": 1e-3,
-        "samples": 64,
-        "batch": 64,
-        "target_every": 500,
-        "time_limit": "bootstrap",
-        "mask_rate": 0.75,
-        "aleatory": CVaR(0.5),
-        "epistemic": CVaR(0.5),
-        "encoder": "auto",
-        "draws": "shared",
-        "pace": Pace(learn_every=2, warmup_fraction=0.01, epsilon_end=0.01, epsilon_fraction=0.02),
-    },
 }
+# What the learner changes where it learns quantiles.
+QUANTILES: Mapping[str, Mapping[str, Any]] = {"learner": {}}
 # How the open places of the paper are read. `literal` reads line 12 of the algorithm as printed: target networks that
 # are trained, not copied, and that choose the successor's action unweighted.
 READINGS: Mapping[str, Mapping[str, Any]] = {
@@ -55,15 +61,15 @@ READINGS: Mapping[str, Mapping[str, Any]] = {
     "literal": {"target_update": "gradient", "bootstrap_action": "target"},
 }
 
-_SUPPORT_OPTIONS = ("atoms", "v_min", "v_max", "reward_range")
+_LAW_OPTIONS = ("atoms", "v_min", "v_max", "reward_range")
 
 
 def options_of(agent: type[Any]) -> tuple[str, ...]:
-    """The names of an agent's hyperparameters; a support is made from other options."""
-    return tuple(field.name for field in dataclasses.fields(agent) if field.name not in ("support", "pace", "updates"))
+    """The names of an agent's hyperparameters."""
+    return tuple(field.name for field in dataclasses.fields(agent) if field.name not in ("pace", "updates"))
 
 
-OPTIONS = ("preset", "reading", *options_of(SentinelAgent), *_SUPPORT_OPTIONS)
+OPTIONS = ("preset", "reading", *options_of(SentinelAgent), *_LAW_OPTIONS)
 
 
 def require_known(given: Iterable[str], known: Iterable[str], others: Iterable[str] = ()) -> None:
@@ -80,11 +86,11 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     """Make the agent for an environment.
 
     Args:
-        spec: of the environment; its reward range and time limit give the support where none is given.
+        spec: of the environment; its reward range and time limit give the range of returns where none is given.
         options: fields of `SentinelAgent`; ``aleatory`` and ``epistemic`` also as text (``"cvar:0.25"``);
-            ``preset`` (``"paper"``, its constants, or ``"learner"``, one that learns) and ``reading`` (``"sound"`` or
-            ``"literal"``: how its open places are read); ``atoms``, ``v_min``, ``v_max`` of the support, or the
-            ``reward_range`` of a step from which to derive it.
+            ``preset`` (``"learner"``, one that learns, or ``"paper"``, its constants) and ``reading`` (``"sound"`` or
+            ``"literal"``: how its open places are read); ``head`` also by name; ``atoms`` of the laws, ``v_min`` and
+            ``v_max`` of categorical ones, or the ``reward_range`` of a step from which to derive them.
 
     Raises:
         UsageError: for an unknown option or a value out of range.
@@ -92,33 +98,58 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     Example:
         >>> spec = EnvSpec("CartPole-v0", 4, 2, reward_range=(1.0, 1.0), max_steps=200)
         >>> make_sentinel(spec, k=8, aleatory="wang:0.1").support.high.__round__(3)
-        86.602
+        100.0
+        >>> type(make_sentinel(EnvSpec("Mine", 4, 2)).head).__name__
+        'QuantileHead'
     """
     require_known(options, OPTIONS)
     chosen = dict(options)
+    preset = chosen.get("preset", next(iter(PRESETS)))
     chosen = {**_named(PRESETS, "preset", chosen), **_named(READINGS, "reading", chosen), **chosen}
-    grid = {name: chosen.pop(name, None) for name in _SUPPORT_OPTIONS}
+    known = {name: chosen.pop(name, None) for name in _LAW_OPTIONS}
+    chosen["gamma"] = discount_for(spec) if chosen["gamma"] is None else chosen["gamma"]
     for name in ("aleatory", "epistemic"):
         if name in chosen:
             chosen[name] = measure(name, chosen[name])
-    checked(SentinelAgent, chosen)
-    # What a run is named after says which networks it has, not that they were chosen.
+    chosen = checked(SentinelAgent, chosen)
+    # What a run is named after says which networks and laws it has, not that they were chosen.
     chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
-    gamma, limit = chosen["gamma"], chosen["time_limit"]
-    return SentinelAgent(make_support(spec, gamma, limit, **grid), **chosen)
+    head = make_head(chosen.pop("head"), spec, float(chosen["gamma"]), chosen["time_limit"], **known)
+    if isinstance(head, QuantileHead):
+        chosen |= {name: value for name, value in QUANTILES.get(preset, {}).items() if name not in options}
+    return SentinelAgent(head, **chosen)
+
+
+def discount_for(spec: EnvSpec) -> float:
+    """The discount of the learner: two thirds of a long time limit's steps count, and no more than some hundred.
+
+    ``1 - 2 / max_steps``, at least .95 and at most .99; .99 without a time limit.
+
+    Example:
+        >>> [discount_for(EnvSpec("Mine", 4, 2, max_steps=limit)) for limit in (10, 40, 100, 500, None)]
+        [0.95, 0.95, 0.98, 0.99, 0.99]
+    """
+    return 0.99 if spec.max_steps is None else min(max(1 - 2 / spec.max_steps, 0.95), 0.99)
 
 
 def preset_of(pace: Any) -> str | None:
     """The preset whose pace this is: the one thing of a preset that is no option."""
-    return next((name for name, preset in PRESETS.items() if preset["pace"] == pace), None)
+    for name, preset in PRESETS.items():
+        if pace in (preset["pace"], QUANTILES.get(name, {}).get("pace")):
+            return name
+    return None
 
 
 def _named(table: Mapping[str, Mapping[str, Any]], what: str, options: dict[str, Any]) -> Mapping[str, Any]:
     """The options that a preset or reading stands for; its own name is taken out."""
     name = options.pop(what, next(iter(table)))
-    if name not in table:
-        hint = f": that is a reading, reading={name!r}" if what == "preset" and name in READINGS else ""
-        raise UsageError(f"unknown {what} {name!r}{hint}: choose one of {', '.join(table)}")
+    if not isinstance(name, str) or name not in table:
+        hint = (
+            f": that is a reading, reading={name!r}"
+            if what == "preset" and isinstance(name, str) and name in READINGS
+            else ""
+        )
+        raise UsageError(f"unknown {what} {shown(name)}{hint}: choose one of {', '.join(table)}")
     return table[name]
 
 
@@ -135,59 +166,88 @@ def measure(name: str, given: object) -> RiskMeasure:
     if isinstance(found, BeliefMeasure):
         raise UsageError(f"{name}={given!s} is a composite: give one measure for aleatory and one for epistemic")
     if not isinstance(found, RiskMeasure):
-        raise UsageError(f"{name} is a risk measure, or text such as 'cvar:0.25', got {given!r}")
+        raise UsageError(f"{name} is a risk measure, or text such as 'cvar:0.25', got {shown(given)}")
     return found
 
 
-def checked(agent: type[Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options of an agent unless one is a wrong word or out of range.
+def checked(agent: type[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an agent unless one is a wrong word, of another type or out of range.
 
-    Where a program is compiled, a wrong one could pass.
+    Where a program is compiled, a wrong one could pass. Sizes are limited as well: a slip of the pen must not fill the
+    memory.
+
+    Raises:
+        UsageError: with what is allowed.
     """
     for field in dataclasses.fields(agent):
         if field.name not in options:
             continue
         value, words = options[field.name], get_args(field.type)
-        if get_origin(field.type) is Literal and value not in words:
-            raise UsageError(f"{field.name} must be one of {', '.join(words)}, got {value!r}")
+        if get_origin(field.type) is Literal and not (isinstance(value, str) and value in words):
+            raise UsageError(f"{field.name} must be one of {', '.join(words)}, got {shown(value)}")
         if get_origin(field.type) is Literal:
             continue
         if field.type is bool and not isinstance(value, bool):
-            raise UsageError(f"{field.name} must be true or false, got {value!r}")
+            raise UsageError(f"{field.name} must be true or false, got {shown(value)}")
         if field.name in _RANGES:
             holds, told = _RANGES[field.name]
+            if value is None and field.default is None:  # the agent chooses
+                continue
             if not holds(value):
-                raise UsageError(f"{field.name} must be {told}, got {value!r}")
-    return options
+                raise UsageError(f"{field.name} must be {told}, got {shown(value)}")
+    static = [field.name for field in dataclasses.fields(agent) if field.metadata.get("static")]
+    return {name: _hashable(value) if name in static else _fitting(value) for name, value in options.items()}
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+def _fitting(value: Any) -> Any:
+    """A whole number beyond 32 bits as a float, which compiled programs take."""
+    return float(value) if is_whole(value, 2**31, 10**300) else value
 
 
-def _is_number(value: object) -> bool:
-    kinds = (int, float, np.number, np.ndarray, jax.Array)
-    return isinstance(value, kinds) and not isinstance(value, bool) and np.ndim(value) == 0
+def _hashable(value: Any) -> Any:
+    """A field that programs are compiled for: a tuple in place of a list, a number in place of an array of one."""
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    single = isinstance(value, np.ndarray | np.generic | jax.Array) and np.ndim(value) == 0
+    return _fitting(value.item() if single else value)
 
 
-def _range(told: str, holds: Callable[[Any], bool]) -> tuple[Callable[[Any], bool], str]:
-    return lambda value: _is_number(value) and holds(value), told
+def _count(most: int) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: is_whole(value, 1, most), f"a whole number of at least 1 and at most {most}"
 
 
-_COUNT = (lambda value: _is_whole(value) and value >= 1), "a whole number of at least 1"
-_NOT_NEGATIVE = _range("at least 0", lambda value: value >= 0)
-_POSITIVE = _range("a number above 0", lambda value: 0 < value < np.inf)
-_SHARE = _range("in (0, 1]", lambda value: 0 < value <= 1)
-_SIZES = (
-    lambda sizes: isinstance(sizes, (tuple, list)) and all(_COUNT[0](size) for size in sizes),
-    "sizes of at least 1, for example (32, 32)",
-)
+def _number(low: float, high: float, told: str, above: bool = False) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: is_number(value, low, high) and not (above and value <= low), told
+
+
+# The largest finite number of a step: float32 holds its square.
+_LARGEST = 1e15
+_LARGE = _count(1_000_000_000)
+_NOT_NEGATIVE = _number(0, _LARGEST, f"at least 0 and at most {_LARGEST:g}")
+_POSITIVE = _number(0, _LARGEST, f"a number above 0 and at most {_LARGEST:g}", above=True)
+_SHARE = _number(0, 1, "in (0, 1]", above=True)
+_WIDEST, _DEEPEST = 65_536, 64
 # By name: an option of several agents means the same in all of them.
 _RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("k", "samples", "batch", "capacity", "target_every", "draws", "quantiles"), _COUNT),
-    **dict.fromkeys(("lam", "learning_rate", "adam_eps", "kappa", "beta", "aversion"), _NOT_NEGATIVE),
+    **dict.fromkeys(("k", "quantiles"), _count(10_000)),
+    **dict.fromkeys(("samples", "batch", "draws"), _count(1_000_000)),
+    "capacity": _count(100_000_000),
+    **dict.fromkeys(("target_every", "n_step"), _LARGE),
+    "lam": _number(0, float("inf"), "at least 0"),
+    **dict.fromkeys(("learning_rate", "learning_rate_end", "adam_eps", "kappa", "beta", "aversion"), _NOT_NEGATIVE),
     **dict.fromkeys(("noise", "initial_sd", "anchor_noise", "gain"), _POSITIVE),
     **dict.fromkeys(("gamma", "mask_rate"), _SHARE),
-    "learning_rate_end": (lambda value: value is None or _NOT_NEGATIVE[0](value), _NOT_NEGATIVE[1]),
-    "hidden": (lambda sizes: sizes is None or _SIZES[0](sizes), _SIZES[1]),
+    "max_grad_norm": _POSITIVE,
+    "head": (lambda head: isinstance(head, (str, Head)), "a name or a sentinel_rl.heads.Head"),
+    "hidden": (
+        lambda sizes: (
+            isinstance(sizes, tuple | list)
+            and len(sizes) <= _DEEPEST
+            and all(is_whole(size, 1, _WIDEST) for size in sizes)
+        ),
+        f"sizes of at least 1 and at most {_WIDEST}, at most {_DEEPEST} of them, for example (32, 32)",
+    ),
+    # Of the drivers of the highway.
+    **dict.fromkeys(("horizon", "sight", "right", "ahead", "margin", "near", "free"), _NOT_NEGATIVE),
+    "lanes": _count(100),
 }

@@ -24,7 +24,7 @@ from sentinel_rl.agents.vdqn import VDQN_OPTIONS, VDQNAgent, make_vdqn, make_vdq
 from sentinel_rl.envs.handle import EnvLike, resolve_env
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
-from sentinel_rl.returns import Support
+from sentinel_rl.heads import Head
 
 # Makes an agent for an environment of a spec from options, or raises `UsageError`.
 Maker = Callable[..., Any]
@@ -175,9 +175,8 @@ def named_options(agent: Any) -> tuple[str, dict[str, Any]] | None:
                 {"preset": preset} if (preset := preset_of(values.pop("pace", None))) and name == "sentinel" else {}
             )
             values.pop("updates", None)  # a training fills it in
-            support = values.pop("support", None)
-            if isinstance(support, Support):
-                values |= {"atoms": support.size, "v_min": support.low, "v_max": support.high}
+            if isinstance(head := values.get("head"), Head):
+                values |= head.options()
             return name, values
     return None
 

@@ -1,4 +1,4 @@
-"""SENTINEL-K: K bootstrapped categorical networks, FTRL weights, composite risk (algorithm 1 of the paper).
+"""SENTINEL-K: K bootstrapped networks of return laws, FTRL weights, composite risk (algorithm 1 of the paper).
 
 Risk-neutral, additive, aleatory-only, epistemic-only and composite agents are this agent with other measures.
 """
@@ -14,22 +14,13 @@ import optax
 from jaxtyping import Array, Float, Int
 
 from sentinel_rl.agents.agent import Account, Diagnostics, Metrics, best_action, epsilon_greedy
-from sentinel_rl.agents.learning import ReplayAgent, chosen, chosen_for_loss, copied_if
-from sentinel_rl.agents.support import support_warning
-from sentinel_rl.belief import (
-    Belief,
-    Divergence,
-    Prefer,
-    ftrl_weights,
-    mean_of_members,
-    mean_surprisal,
-    weights_of_losses,
-)
+from sentinel_rl.agents.learning import ReplayAgent, chosen, chosen_for_loss, copied_if, shortened
+from sentinel_rl.belief import Belief, Divergence, Prefer, weights_of_losses
 from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.heads import CategoricalHead, Head, as_head
 from sentinel_rl.nets import make_networks
 from sentinel_rl.replay import Mask, Transition, bootstrap_weights, init_replay
-from sentinel_rl.returns import CategoricalReturn, Support
-from sentinel_rl.returns.projection import clipped_mass, project
+from sentinel_rl.returns import Support
 from sentinel_rl.risk import Composite, CVaR, RiskMeasure, assess
 from sentinel_rl.risk.assessment import Assessment
 from sentinel_rl.risk.composite import Aggregate, across_members
@@ -50,7 +41,7 @@ class SentinelState(eqx.Module):
 
 
 class Batch(NamedTuple):
-    """What one gradient step sees of every member: ``[K, batch]`` transitions with their target laws."""
+    """What one gradient step sees of every member: ``[K, batch]`` transitions with their targets."""
 
     obs: Float[Array, "... batch obs"]
     action: Int[Array, "... batch"]
@@ -62,7 +53,7 @@ class SentinelAgent(ReplayAgent):
     """The hyperparameters of SENTINEL-K, beside those of `ReplayAgent`.
 
     Args:
-        support: the grid of the return laws.
+        head: what the outputs of the networks say of the return; a grid stands for categorical laws on it.
         k: number of members.
         epistemic: risk measure across the members.
         aleatory: risk measure of each member's law.
@@ -83,7 +74,7 @@ class SentinelAgent(ReplayAgent):
         prefer: the sign of FTRL, see `ftrl_weights`.
     """
 
-    support: Support
+    head: Head = eqx.field(converter=as_head)
     k: int = eqx.field(static=True, default=4)
     epistemic: RiskMeasure = CVaR(0.25)
     aleatory: RiskMeasure = CVaR(0.25)
@@ -101,9 +92,9 @@ class SentinelAgent(ReplayAgent):
 
     def init(self, spec: EnvSpec, key: jax.Array) -> SentinelState:
         """Draw the networks; the target networks start as copies."""
-        online = make_networks(key, self.k, spec, self.support.size, self.encoder, self.hidden)
+        online = make_networks(key, self.k, spec, self.head.outputs, self.encoder, self.hidden)
         optimiser = self._adam.init(online)
-        replay = init_replay(self.capacity, spec.obs_size, self.k)
+        replay = init_replay(self.capacity, spec.obs_size, self.k, spec.copies)
         return SentinelState(online, online, optimiser, self._target_adam.init(online), replay)
 
     def belief(self, state: SentinelState, obs: Float[Array, " obs"]) -> Belief:
@@ -112,9 +103,8 @@ class SentinelAgent(ReplayAgent):
 
     def belief_of(self, networks: Any, obs: Float[Array, " obs"], lam: float | Array | None = None) -> Belief:
         """What the members expect of every action at one observation, weighted by FTRL: laws ``[K, A, n]``."""
-        log_probs = jax.nn.log_softmax(networks(obs))
-        weights = ftrl_weights(log_probs, self.lam if lam is None else lam, self.divergence, self.prefer)
-        return Belief(CategoricalReturn(self.support.atoms, jnp.exp(log_probs)), weights)
+        laws, losses = self.head.laws_and_losses(networks(obs), self.divergence)
+        return Belief(laws, weights_of_losses(losses, self.lam if lam is None else lam, self.prefer))
 
     def values(self, networks: Any, obs: Float[Array, " obs"], lam: float | Array | None = None) -> Array:
         """The composite risk of every action at one observation."""
@@ -124,23 +114,13 @@ class SentinelAgent(ReplayAgent):
         self, networks: Any, obs: Float[Array, "batch obs"], lam: float | Array
     ) -> Float[Array, "A batch"]:
         """The composite risk of every action at many observations: `values` of each."""
-        if self.k == 1 or self.divergence != "marginal_to_member" or jax.default_backend() != "cpu":
+        found = None
+        if self.k > 1 and jax.default_backend() == "cpu":
+            found = self.head.risks_in_columns(networks.columns(obs), self.aleatory, self.divergence)
+        if found is None:
             return jax.vmap(lambda one: self.values(networks, one, lam), out_axes=-1)(obs)
-        logits = networks.columns(obs)
-        below = logits - jnp.max(logits, axis=-2, keepdims=True)
-        masses = jnp.exp(below)
-        total = jnp.sum(masses, axis=-2, keepdims=True)
-        probs, log_probs = masses / total, below - jnp.log(total)
-        marginal = mean_of_members(probs)
-
-        def member(law: tuple[Float[Array, "A n batch"], Float[Array, "A n batch"]]) -> tuple[Array, Array]:
-            risk = self.aleatory(CategoricalReturn(self.support.atoms, jnp.swapaxes(law[0], -1, -2)))
-            return risk, mean_surprisal(marginal, law[1], axis=-2)
-
-        # A loop: written as one array, XLA computes a member's risk anew at every place that reads it.
-        risks, losses = jax.lax.map(member, (probs, log_probs))
-        weights = weights_of_losses(losses, lam, self.prefer)
-        return across_members(self.epistemic, risks, weights, self.aggregate)
+        risks, losses = found
+        return across_members(self.epistemic, risks, weights_of_losses(losses, lam, self.prefer), self.aggregate)
 
     def act(self, state: SentinelState, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
         """Take the action of the highest composite risk (line 20), or with probability epsilon any."""
@@ -180,8 +160,19 @@ class SentinelAgent(ReplayAgent):
         }
 
     def check(self, t: int, metrics: Mapping[str, float], state: Callable[[], Any]) -> str | None:
-        """Warn when the support is too small for the returns that were seen."""
-        return support_warning(self.support, float(self.gamma), t, metrics, lambda: state().replay)
+        """Warn of what the head finds wrong, such as a support that is too small for the returns that were seen."""
+        return self.head.warning(float(self.gamma), t, metrics, lambda: state().replay)
+
+    @property
+    def support(self) -> Support:
+        """The grid of categorical laws.
+
+        Raises:
+            AttributeError: for other laws, which have none.
+        """
+        if not isinstance(self.head, CategoricalHead):
+            raise AttributeError(f"the laws of {type(self.head).__name__} are on no grid")
+        return self.head.support
 
     @property
     def composite(self) -> Composite:
@@ -202,9 +193,10 @@ class SentinelAgent(ReplayAgent):
 
     def learn(self, state: SentinelState, update: Array, key: jax.Array) -> tuple[SentinelState, Metrics]:
         """One epoch of minibatches over fresh draws from every member's data (lines 4 to 13)."""
-        drawn = (state.replay.sample if self.draws == "own" else state.replay.sample_shared)(key, self.samples)
+        sample = state.replay.sample if self.draws == "own" else state.replay.sample_shared
+        drawn = sample(key, self.samples, self._horizon)
         transitions = drawn.transitions
-        target, metrics = self._targets(state, transitions)
+        target, metrics = self._targets(state, transitions, drawn.discount)
         batch = Batch(transitions.obs, transitions.action, target, drawn.weights)
         online, optimiser, loss = self._epoch(self._adam_at(update), state.online, state.optimiser, batch)
         if self.target_update == "copy":
@@ -223,27 +215,30 @@ class SentinelAgent(ReplayAgent):
     def _target_adam(self) -> optax.GradientTransformation:
         return self._adam if self.target_update == "gradient" else optax.identity()
 
-    def _targets(self, state: SentinelState, transitions: Transition) -> tuple[Float[Array, "K batch n"], Metrics]:
-        """The projected laws ``r + gamma Z_i(s', a*)``, each member's from its own target network."""
+    def _clipped(self, gradient: Any) -> Any:
+        """Every member's gradient by itself: that of the loss is a gradient of each, side by side."""
+        if self.max_grad_norm is None:
+            return gradient
+        return jax.vmap(shortened, in_axes=(0, None))(gradient, self.max_grad_norm)
+
+    def _targets(
+        self, state: SentinelState, transitions: Transition, discount: Float[Array, "..."]
+    ) -> tuple[Float[Array, "K batch n"], Metrics]:
+        """The targets of ``r + gamma Z_i(s', a*)``, each member's from its own target network."""
         best = self._best_actions(state, transitions.next_obs)
         shared = transitions.next_obs.ndim == 2
         outputs = (state.target.batch if shared else state.target.per_member)(transitions.next_obs)
-        probs = jax.nn.softmax(chosen(outputs, jnp.broadcast_to(best, outputs.shape[:2])))
-        discount = self._discount(transitions)
-        samples, members = (None, 0, 0, 0), (None, 0, *([None] * 2 if shared else [0] * 2))
-        per_sample = jax.vmap(jax.vmap(project, in_axes=samples), in_axes=members)
-        clip = jax.vmap(jax.vmap(clipped_mass, in_axes=samples), in_axes=members)
-        low, high = clip(self.support, probs, transitions.reward, discount)
-        metrics = {"clip_low": jnp.mean(low), "clip_high": jnp.mean(high)}
-        return per_sample(self.support, probs, transitions.reward, discount), metrics
+        following = chosen(outputs, jnp.broadcast_to(best, outputs.shape[:2]))
+        of_members = jax.vmap(jax.vmap(self.head.target), in_axes=(0, *([None] * 2 if shared else [0] * 2)))
+        target, told = of_members(following, transitions.reward, discount)
+        return target, {name: jnp.mean(numbers) for name, numbers in told.items()}
 
     def _best_actions(self, state: SentinelState, next_obs: Float[Array, "... batch obs"]) -> Int[Array, "... batch"]:
         """The action a* of every successor (line 9)."""
         if self.bootstrap_action == "member":
             shared = next_obs.ndim == 2
             outputs = (state.online.batch if shared else state.online.per_member)(next_obs)
-            law = CategoricalReturn(self.support.atoms, jax.nn.softmax(outputs))
-            return jnp.argmax(self.aleatory(law), axis=-1)
+            return jnp.argmax(self.aleatory(self.head.law(outputs)), axis=-1)
         networks, lam = (state.online, self.lam) if self.bootstrap_action == "online" else (state.target, 0.0)
         successors = next_obs.reshape(-1, next_obs.shape[-1])
         values = self.values_of_many(networks, successors, lam)
@@ -255,7 +250,7 @@ class SentinelAgent(ReplayAgent):
         """One pass over the draws in minibatches; the loss is the mean of the members'."""
 
         def loss(nets: Any, part: Batch, number: Array) -> Array:
-            return cross_entropy(nets, part)
+            return weighted_loss(nets, part, self.head)
 
         own = jnp.broadcast_to(batch.action, batch.weight.shape)
         batch = batch._replace(obs=jnp.broadcast_to(batch.obs, (*own.shape, batch.obs.shape[-1])), action=own)
@@ -263,8 +258,8 @@ class SentinelAgent(ReplayAgent):
         return networks, optimiser, mean / self.k
 
 
-def cross_entropy(networks: Any, batch: Batch) -> Float[Array, ""]:
-    """The sum over members of the weighted mean cross-entropy to the target laws, on the actions taken."""
+def weighted_loss(networks: Any, batch: Batch, head: Head) -> Float[Array, ""]:
+    """The sum over members of the weighted mean of a head's losses, on the actions taken."""
     taken = chosen_for_loss(networks.per_member(batch.obs), batch.action)
-    losses = -jnp.sum(batch.target * jax.nn.log_softmax(taken), axis=-1)
+    losses = jax.vmap(jax.vmap(head.loss))(taken, batch.target)
     return jnp.sum(jnp.mean(batch.weight * losses, axis=1))

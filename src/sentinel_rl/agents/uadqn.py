@@ -13,6 +13,7 @@ from sentinel_rl.agents.agent import Account
 from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen, chosen_for_loss
 from sentinel_rl.agents.options import checked, options_of, require_known
 from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.heads import quantile_huber_loss
 from sentinel_rl.nets import Networks, init_networks, orthogonal
 from sentinel_rl.replay import Transition, init_replay
 
@@ -66,7 +67,7 @@ class UADQNAgent(SoleAgent):
         """Draw f, g1 and g2 independently; the posterior networks' first parameters are their anchors."""
         sizes = (3, spec.obs_size, spec.num_actions, self.quantiles)
         online = init_networks(key, *sizes, self.hidden, "shared", orthogonal(self.gain))
-        replay = init_replay(self.capacity, spec.obs_size, 1)
+        replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies)
         return UADQNState(online, self._copied(online), self._adam.init(online), replay, members(online, POSTERIORS))
 
     def estimates(self, networks: Networks, obs: Float[Array, " obs"]) -> Estimates:
@@ -118,11 +119,13 @@ class UADQNAgent(SoleAgent):
     def _copied(self, online: Networks) -> Networks:
         return members(online, slice(0, 1))
 
-    def _targets(self, state: UADQNState, transitions: Transition, key: jax.Array) -> Float[Array, "batch N"]:
+    def _targets(
+        self, state: UADQNState, transitions: Transition, discount: Float[Array, " batch"], key: jax.Array
+    ) -> Float[Array, "batch N"]:
         """``y = r + gamma f'(s')[a*]``, a* by the mean of the quantiles of f'; the same for all three networks."""
         laws = state.target.per_member(transitions.next_obs[None])[0]
         best = jnp.argmax(jnp.mean(laws, axis=-1), axis=-1)
-        return transitions.reward[:, None] + self._discount(transitions)[:, None] * chosen(laws, best)
+        return transitions.reward[:, None] + discount[:, None] * chosen(laws, best)
 
     def _loss(self, parameters: Networks, batch: Sample, state: UADQNState, key: jax.Array) -> Float[Array, ""]:
         """The quantile losses of f, g1 and g2, and the pull of the anchors, which weakens with the data."""
@@ -164,24 +167,6 @@ def estimates(quantiles: Float[Array, "3 A N"], centring: Centring = "action") -
         epistemic_variance=jnp.mean((both[0] - both[1]) ** 2, axis=-1) / 2,
         aleatory_sd=safe_sqrt(jnp.maximum(jnp.mean(first * second, axis=-1), 0.0)),
     )
-
-
-def quantile_huber_loss(
-    quantiles: Float[Array, " N"], target: Float[Array, " M"], kappa: float = 1.0
-) -> Float[Array, ""]:
-    """``sum_i mean_j |tau_i - 1{y_j < x_i}| H_kappa(y_j - x_i)`` with ``tau_i = (i + .5) / N`` (Dabney et al. 2018).
-
-    ``H_kappa(u) = u^2 / 2`` up to kappa, ``kappa (|u| - kappa / 2)`` beyond, not divided by kappa; ``|u|`` for kappa 0.
-    The target is constant: no gradient goes through it.
-    """
-    levels = (jnp.arange(quantiles.size, dtype=quantiles.dtype) + 0.5) / quantiles.size
-    apart = jax.lax.stop_gradient(target)[None, :] - quantiles[:, None]
-    fixed = jax.lax.stop_gradient(apart)
-    # H is slope * (u - slope / 2), and the slope is its derivative: held constant, both come out of one product.
-    slope = jnp.sign(fixed) if kappa == 0 else jnp.clip(fixed, -kappa, kappa)
-    loss = slope * (apart if kappa == 0 else apart - slope / 2)
-    weight = jnp.where(fixed < 0, 1 - levels[:, None], levels[:, None])
-    return jnp.sum(jnp.mean(weight * loss, axis=1))
 
 
 UADQN_OPTIONS = options_of(UADQNAgent)

@@ -58,7 +58,7 @@ class VDQNAgent(SoleAgent):
         """Draw the posterior's means; the target posterior starts as a copy."""
         net_key, episode_key = jax.random.split(key)
         online = init_posterior(net_key, spec.obs_size, spec.num_actions, self.hidden, self.initial_sd)
-        replay = init_replay(self.capacity, spec.obs_size, 1)
+        replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies)
         return VDQNState(online, online, self._adam.init(online), replay, episode_key)
 
     def values(self, state: VDQNState, obs: Float[Array, " obs"]) -> Float[Array, " A"]:
@@ -121,7 +121,9 @@ class VDQNAgent(SoleAgent):
         kept: VDQNState = super().observe(state, t, transition, key)
         return dataclasses.replace(kept, episode=episode)
 
-    def _targets(self, state: VDQNState, transitions: Transition, key: jax.Array) -> Float[Array, " batch"]:
+    def _targets(
+        self, state: VDQNState, transitions: Transition, discount: Float[Array, " batch"], key: jax.Array
+    ) -> Float[Array, " batch"]:
         """``d = r + gamma Q_theta'(s', a*)`` with an independent network of the target posterior per sample."""
         own_key, score_key = jax.random.split(key)
         own = state.target.noise(own_key, self.samples)
@@ -132,7 +134,7 @@ class VDQNAgent(SoleAgent):
             # Common numbers for all samples: the score of each has the law it would have with its own.
             scores = jax.vmap(lambda obs: self.score(self.returns(state.target, obs, score_key)))(transitions.next_obs)
             following = chosen(values[..., None], jnp.argmax(scores, axis=-1))[..., 0]
-        return transitions.reward + self._discount(transitions) * following
+        return transitions.reward + discount * following
 
     def _loss(self, parameters: Posterior, batch: Sample, state: VDQNState, key: jax.Array) -> Float[Array, ""]:
         return free_energy(parameters, batch, self.noise, key)

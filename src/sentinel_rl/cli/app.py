@@ -26,7 +26,6 @@ def build() -> typer.Typer:
     app = typer.Typer(
         name="sentinel",
         no_args_is_help=True,
-        add_completion=False,
         rich_markup_mode="markdown",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
@@ -34,11 +33,15 @@ def build() -> typer.Typer:
     app.callback()(_root)
     app.command()(commands.demo)
     app.command()(commands.train)
+    app.command()(commands.sweep)
     app.command("eval")(commands.evaluate)
     app.command()(commands.assess)
     app.command()(commands.watch)
     app.command()(commands.calibrate)
     app.command()(commands.abstain)
+    app.command()(commands.scenes)
+    app.command()(commands.plot)
+    app.command()(commands.export)
     app.command()(commands.verify)
     app.command()(commands.frontier)
     app.command()(commands.risk)

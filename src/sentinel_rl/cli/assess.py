@@ -27,15 +27,14 @@ def run(
     seed_index: int,
     plot: Path | None,
     as_json: bool,
+    trust: bool = False,
     recalibrate: Path | None = None,
 ) -> None:
     """Print the explanation of one decision, as a table or as JSON, and draw it where that is asked for."""
     if plot is not None and plot.suffix.lower() not in KINDS:
         raise UsageError(f"--plot {plot}: give a file that ends in {', '.join(KINDS)}")
-    run = read_run(path)
-    if not 0 <= seed_index < len(run.seeds):
-        raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
-    agent = run.policies()[seed_index]
+    run = read_run(path, trust)
+    agent = run.policy(seed_index)
     if recalibrate is not None:
         agent = agent.recalibrated(load_recalibration(recalibrate))
     seen = first_observation(agent) if obs is None else parse_observation(obs, agent.spec.obs_size)

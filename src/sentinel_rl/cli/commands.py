@@ -97,20 +97,41 @@ RecalibrateOption = Annotated[
 ]
 
 
+TrustOption = Annotated[
+    bool, typer.Option("--trust", help="Import the code that the run names, such as wrappers: only if it is yours.")
+]
+EnvOption = Annotated[
+    str | None, typer.Option(help="A Gymnasium name; one with a JAX form trains compiled.", show_default=False)
+]
+EnvKwargsOption = Annotated[
+    list[str] | None,
+    typer.Option("--env-kwargs", metavar="NAME=VALUE", help="A setting of the environment, or a JSON object of them."),
+]
+WrapperOption = Annotated[
+    list[str] | None,
+    typer.Option("--wrapper", metavar="MODULE:NAME", help="A Gymnasium wrapper of yours; the innermost first."),
+]
+
+
 def train(
-    env: Annotated[str, typer.Option(help="A Gymnasium name; one with a JAX form trains compiled.")],
     out: Annotated[Path, typer.Option(metavar="DIR", help="Folder of the run.")],
-    steps: Annotated[int, typer.Option(min=1, help="Environment steps per seed.")] = 100_000,
-    seeds: Annotated[str, typer.Option(metavar="N|LIST", help="5 means 0 to 4; or a list: 3,7,9.")] = "1",
+    env: EnvOption = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Environment steps per seed.", show_default="100000")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="N|LIST", help="5 means 0 to 4; or a list: 3,7,9.", show_default="1")
+    ] = None,
     agent: Annotated[
-        str, typer.Option(metavar="NAME", help="sentinel, cdqn, vdqn, vdqn-cvar, uadqn, random, ...")
-    ] = "sentinel",
+        str | None,
+        typer.Option(
+            metavar="NAME", help="sentinel, cdqn, vdqn, vdqn-cvar, uadqn, random, ...", show_default="sentinel"
+        ),
+    ] = None,
     k: Annotated[int | None, typer.Option("--k", help="Members of the ensemble.", show_default="4")] = None,
     aleatory: Annotated[
-        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law.", show_default="cvar:0.25")
+        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law.", show_default="cvar:0.5")
     ] = None,
     epistemic: Annotated[
-        str | None, typer.Option(metavar="MEASURE", help="Risk across the members.", show_default="cvar:0.25")
+        str | None, typer.Option(metavar="MEASURE", help="Risk across the members.", show_default="cvar:0.5")
     ] = None,
     lam: Annotated[
         float | None, typer.Option(help="FTRL's parameter; 0 weighs all members equally.", show_default="1.0")
@@ -118,24 +139,37 @@ def train(
     preset: Annotated[
         str | None,
         typer.Option(
-            metavar="paper|learner", help="The constants of the paper, or one that learns.", show_default="paper"
+            metavar="learner|paper", help="One that learns, or the constants of the paper.", show_default="learner"
         ),
     ] = None,
     reading: Annotated[
         str | None,
         typer.Option(metavar="sound|literal", help="How open places of the paper are read.", show_default="sound"),
     ] = None,
-    gamma: Annotated[float | None, typer.Option(help="Discount to learn with.", show_default="0.99")] = None,
+    gamma: Annotated[
+        float | None, typer.Option(help="Discount to learn with.", show_default="by the time limit")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
     ] = None,
+    env_kwargs: EnvKwargsOption = None,
+    wrapper: WrapperOption = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="What to train, as JSON or TOML, or the folder of a run; options win."),
+    ] = None,
+    trust: TrustOption = False,
     save_every: Annotated[int, typer.Option(min=1, help="Steps between two checkpoints.")] = 20_000,
+    keep: Annotated[int, typer.Option(min=1, help="Checkpoints to keep, the newest ones.")] = 2,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run is.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No bar and no table.")] = False,
     tensorboard: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for TensorBoard's scalars (needs tensorboardX).")
     ] = None,
     csv: Annotated[Path | None, typer.Option(metavar="FILE", help="File for the same scalars as CSV.")] = None,
+    wandb: Annotated[
+        str | None, typer.Option(metavar="PROJECT", help="Log to this project of Weights & Biases (needs wandb).")
+    ] = None,
     evaluate_every: Annotated[
         int | None, typer.Option(min=1, help="Steps between evaluations; the best policy of each seed is kept.")
     ] = None,
@@ -156,24 +190,85 @@ def train(
     - `sentinel train --env CartPole-v1 --k 8 --aleatory wang:0.1 --out runs/wang`
     - `sentinel train --env CartPole-v1 --set batch=64 --set hidden=64,64 --out runs/wide`
     - `sentinel train --env CartPole-v1 --agent uadqn --set aversion=0.5 --out runs/uadqn`
+    - `sentinel train --env Acrobot-v1 --wrapper mine.py:Shaped --env-kwargs render_mode=rgb_array --out runs/shaped`
+    - `sentinel train --config runs/pole --seeds 5,6,7 --out runs/more`
     """
-    from sentinel_rl.agents.registry import agent_names
-    from sentinel_rl.cli.options import parse_seeds, parse_settings
+    from sentinel_rl.cli.request import training_request
     from sentinel_rl.cli.train import run
 
-    if agent not in agent_names():
-        raise UsageError(f"--agent {agent}: choose one of {', '.join(agent_names())}")
     measures = {"aleatory": aleatory, "epistemic": epistemic}
     named = {"k": k, **measures, "lam": lam, "preset": preset, "reading": reading, "gamma": gamma}
-    given = {name: value for name, value in named.items() if value is not None}
-    options = given | parse_settings(settings or [], agent)
+    typed = {"agent": agent, "steps": steps, "seeds": seeds}
+    asked = training_request(typed, env, env_kwargs, wrapper, named, settings, config, trust)
     run(
-        *(agent, env, steps, parse_seeds(seeds), options, out, overwrite, quiet, tensorboard, csv),
+        *(
+            asked.agent,
+            asked.env,
+            asked.steps,
+            asked.seeds,
+            asked.options,
+            out,
+            overwrite,
+            quiet,
+            tensorboard,
+            csv,
+            wandb,
+        ),
         save_every=save_every,
+        keep=keep,
         strict=strict_support,
         evaluate=evaluate if evaluate_every is not None else 0,
         evaluate_every=evaluate_every,
     )
+
+
+def sweep(
+    study: Annotated[Path, typer.Argument(metavar="STUDY", help="File of the study; one that is there is resumed.")],
+    vary: Annotated[
+        list[str] | None,
+        typer.Option("--vary", metavar="NAME=RANGE", help="0.1..0.9, 1e-4..1e-2:log, 16..256:log, or a|b|c."),
+    ] = None,
+    trials: Annotated[int, typer.Option(min=1, help="Trials in all, those of earlier commands counted.")] = 20,
+    env: EnvOption = None,
+    steps: Annotated[int | None, typer.Option(min=1, help="Environment steps per seed.", show_default="100000")] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="N|LIST", help="Of every trial: 3 means 0 to 2.", show_default="1")
+    ] = None,
+    agent: Annotated[
+        str | None, typer.Option(metavar="NAME", help="sentinel, cdqn, vdqn, ...", show_default="sentinel")
+    ] = None,
+    metric: Annotated[
+        str, typer.Option(metavar="NAME", help="What to maximise in the evaluation: return, value or tail.")
+    ] = "return",
+    evaluate: Annotated[int, typer.Option(min=1, help="Episodes of the evaluation that ends a trial.")] = 20,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of all trials; may be repeated.")
+    ] = None,
+    env_kwargs: EnvKwargsOption = None,
+    wrapper: WrapperOption = None,
+    config: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="What to train, as for `sentinel train`; options win.")
+    ] = None,
+    trust: TrustOption = False,
+    seed: Annotated[int, typer.Option(min=0, help="Of the search.")] = 0,
+) -> None:
+    """Search for good options with Optuna; the same command resumes a search that was interrupted.
+
+    Trials whose learning curves stay below the median of the others are stopped early. A trial that was killed is
+    tried again. Writes the best options beside the study, as a file for `sentinel train --config`. Needs
+    `pip install 'sentinel-rl[optuna]'`.
+
+    **Examples**
+
+    - `sentinel sweep pole.journal --env CartPole-v1 --vary learning_rate=1e-4..1e-2:log --vary "batch=32|64|128"`
+    - `sentinel train --config pole.best.json --seeds 5 --out runs/tuned`
+    """
+    from sentinel_rl.cli.request import training_request
+    from sentinel_rl.cli.sweep import run
+
+    typed = {"agent": agent, "steps": steps, "seeds": seeds}
+    asked = training_request(typed, env, env_kwargs, wrapper, {}, settings, config, trust)
+    run(study, asked, vary or [], trials, metric, evaluate, seed)
 
 
 def evaluate(
@@ -195,6 +290,7 @@ def evaluate(
         list[str] | None,
         typer.Option("--set", metavar="NAME=VALUE", help="An option of a policy that needs no training."),
     ] = None,
+    trust: TrustOption = False,
     recalibrate: RecalibrateOption = None,
 ) -> None:
     """Evaluate the trained policies of a run, without exploration; writes eval.json and eval.csv into its folder.
@@ -223,7 +319,7 @@ def evaluate(
     if env is None:
         if settings:
             raise UsageError("--set is for a policy that needs no training: a run keeps its options. Or give --env")
-        run(path, episodes, seed, on, gamma, recalibrate)
+        run(path, episodes, seed, on, gamma, trust, recalibrate)
         return
     if recalibrate is not None:
         raise UsageError("--recalibrate corrects the laws of a trained agent: a policy that needs no training has none")
@@ -238,6 +334,7 @@ def assess(
     seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
+    trust: TrustOption = False,
     recalibrate: RecalibrateOption = None,
 ) -> None:
     """Explain a decision: per action, how much of its risk is chance and how much is ignorance.
@@ -249,36 +346,150 @@ def assess(
     """
     from sentinel_rl.cli.assess import run
 
-    run(path, obs, seed_index, plot, as_json, recalibrate)
+    run(path, obs, seed_index, plot, as_json, trust, recalibrate)
 
 
 def watch(
     path: PolicyArgument,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="The page.", show_default="RUN's name .html, here")
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page, whole in itself.")] = None,
+    gif: Annotated[Path | None, typer.Option("--gif", metavar="FILE", help="Write a film of one episode.")] = None,
+    mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="The same as MP4; extra: film.")] = None,
+    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture of one decision.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording.")] = None,
+    capture: Annotated[
+        Path | None, typer.Option("--capture", metavar="FILE", help="Keep the moment of --decisions as a scene.")
     ] = None,
-    episodes: Annotated[int, typer.Option(min=1, max=1000, help="Episodes to play.")] = 5,
+    do: Annotated[
+        str | None, typer.Option(metavar="ACTIONS", help="What is good in the scene.", show_default="by a search")
+    ] = None,
+    avoid: Annotated[
+        str | None, typer.Option(metavar="ACTIONS", help="What is bad in the scene.", show_default="by a search")
+    ] = None,
+    decisions: Annotated[
+        str | None, typer.Option(metavar="FROM-TO", help="Of a film or picture, counted from 1.", show_default="all")
+    ] = None,
+    width: Annotated[int, typer.Option(min=320, max=3840, help="Of a film or picture, in pixels.")] = 800,
+    speed: Annotated[
+        float | None, typer.Option(min=0.01, max=100, help="Of a film; 1 is the world's.", show_default=False)
+    ] = None,
+    episodes: Annotated[int, typer.Option(min=1, max=1000, help="Episodes to play, for a page.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 7,
     first: Annotated[int, typer.Option(min=0, help="Number of the first episode.")] = 0,
     seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
     on: Annotated[
         str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording as well.")] = None,
+    beside: Annotated[
+        list[str] | None, typer.Option("--with", metavar="DRIVER", help="Another driver, live; may be repeated.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the live view; 0 takes a free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Live: print the address, open no browser.")] = False,
+    trust: TrustOption = False,
 ) -> None:
-    """Watch a trained agent decide: one page with the world, the reasons of every decision, and what if.
+    """Watch a trained agent decide: the world, the reasons of every decision, and what if.
 
-    The page is whole in itself: it opens from disk, without a server and without a network, and can be sent to others.
+    Without a file to write, the view is live, on the highway: a page on this machine alone, where you drive on, take
+    another action from any moment, change the traffic and see other drivers beside (needs the extra `watch`). With
+    `--html` the page is a file, whole in itself: it opens from disk, without a server, and can be sent to others.
 
     **Examples**
 
-    - `sentinel watch highway-composite`
-    - `sentinel watch runs/road --html road.html --episodes 5 --seed 7`
-    - `sentinel watch runs/road --on highway-env`
+    - `sentinel watch highway-composite --with highway-rule --with highway-search`
+    - `sentinel watch highway-composite --html road.html --episodes 5 --seed 7`
+    - `sentinel watch runs/road --gif road.gif --first 11 --decisions 4-18`
+    - `sentinel watch runs/road --html road.html --on highway-env`
+    - `sentinel watch runs/road --capture scenes/gap.scene.json --decisions 7`
     """
-    from sentinel_rl.cli.watch import run
+    from sentinel_rl.cli.watch import Files, run, run_live
 
-    run(path, html, episodes, seed, first, seed_index, on, save)
+    files = Files(html, gif, mp4, png, save, capture, do, avoid)
+    if any(files):
+        if beside or port or no_open:
+            raise UsageError("--with, --port and --no-open are of the live view: leave out the files to be written")
+        run(path, files, decisions, width, speed, episodes, seed, first, seed_index, on, trust)
+    else:
+        run_live(path, beside or [], seed, first, seed_index, on, port, not no_open, trust)
+
+
+def scenes(
+    path: PolicyArgument,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SCENES]", help="A folder of scenes, or one; the library's ten highway scenes if absent."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it over training, as .png, .svg or .pdf.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Try a trained agent in scenes: moments in which it is known what a good driver would do, or would not.
+
+    Of a run, every checkpoint is tried that was kept, and the policies of its end; `sentinel train --keep 20` keeps 20
+    of them. Ends with 0 whether or not all scenes are passed.
+
+    **Examples**
+
+    - `sentinel scenes highway-composite`
+    - `sentinel scenes highway-rule`
+    - `sentinel scenes runs/road scenes/ --plot scenes.png`
+    """
+    from sentinel_rl.cli.scenes import run
+
+    run(path, folder, plot, as_json)
+
+
+def plot(
+    paths: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, finished or not.")],
+    out: Annotated[Path, typer.Option(metavar="FILE", help="The picture: .png, .svg, or .html with a table.")] = Path(
+        "curves.png"
+    ),
+    metric: Annotated[str, typer.Option(metavar="NAME", help="A column of curves.csv: return, terminations, ...")] = (
+        "return"
+    ),
+) -> None:
+    """Draw the learning curves of runs in one picture: means over seeds with 95 % bootstrap intervals.
+
+    **Examples**
+
+    - `sentinel plot runs/pole`
+    - `sentinel plot runs/pole runs/wang --out compared.svg`
+    - `sentinel plot runs/pole --metric epistemic --out ignorance.html`
+    """
+    from sentinel_rl.cli.plot import run
+
+    run(paths, out, metric)
+
+
+def export(
+    path: PolicyArgument,
+    onnx: Annotated[Path | None, typer.Option(metavar="FILE", help="An ONNX model, for any program.")] = None,
+    stablehlo: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="A StableHLO program, for JAX on CPU, CUDA and TPU.")
+    ] = None,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    aleatory: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Risk of each member's law; the trained one if absent.")
+    ] = None,
+    epistemic: Annotated[
+        str | None, typer.Option(metavar="MEASURE", help="Risk across the members; the trained one if absent.")
+    ] = None,
+    trust: TrustOption = False,
+) -> None:
+    """Write a policy as a file that runs without JAX: observation in, action, value and both penalties out.
+
+    The ONNX file is compared with the agent on 1,000 random observations. Needs `pip install 'sentinel-rl[export]'`.
+
+    **Examples**
+
+    - `sentinel export highway-composite --onnx policy.onnx`
+    - `sentinel export runs/pole --onnx careful.onnx --aleatory cvar:0.1 --epistemic cvar:0.1`
+    - `sentinel export runs/pole --stablehlo policy.bin`
+    """
+    from sentinel_rl.cli.export import run
+
+    run(path, onnx, stablehlo, seed_index, aleatory, epistemic, trust)
 
 
 def calibrate(
@@ -292,6 +503,7 @@ def calibrate(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the files.", show_default="the run's, or here")
     ] = None,
+    trust: TrustOption = False,
 ) -> None:
     """Judge predicted return distributions by what really followed, and fit a map that corrects them.
 
@@ -308,7 +520,7 @@ def calibrate(
     """
     from sentinel_rl.cli.calibrate import run
 
-    run(path, episodes, seed, on, seed_index, out)
+    run(path, episodes, seed, on, seed_index, out, trust)
 
 
 def abstain(
@@ -332,6 +544,7 @@ def abstain(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the files.", show_default="the run's, or here")
     ] = None,
+    trust: TrustOption = False,
 ) -> None:
     """Find out whether an agent knows when it should not act, and what handing over to a fallback buys.
 
@@ -346,7 +559,7 @@ def abstain(
     """
     from sentinel_rl.cli.abstain import run
 
-    run(path, fallback, settings or [], on, score, coverage, episodes, seed, seed_index, out)
+    run(path, fallback, settings or [], on, score, coverage, episodes, seed, seed_index, out, trust)
 
 
 def verify(path: RunArgument) -> None:
@@ -367,6 +580,7 @@ def frontier(
     path: PolicyArgument,
     episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed and risk level.")] = 200,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 1_000_000,
+    trust: TrustOption = False,
 ) -> None:
     """Give trained agents other risk levels, and draw the mean return against its worst quarter.
 
@@ -378,4 +592,4 @@ def frontier(
     """
     from sentinel_rl.cli.evaluate import frontier
 
-    frontier(path, episodes, seed)
+    frontier(path, episodes, seed, trust)

@@ -16,6 +16,7 @@ from scipy.special import betaincinv
 from sentinel_rl import plotting
 from sentinel_rl.cli import evaluate, train
 from sentinel_rl.cli.assess import draw, first_observation, show
+from sentinel_rl.cli.environments import EnvRequest
 from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import progress_bar, results
 from sentinel_rl.plotting import ADDITIVE, COMPOSITE, NEUTRAL, TOTAL
@@ -189,7 +190,7 @@ def show_agent(out: Path, quick: bool) -> None:
     place, console = out / "pole", results()
     console.print("training SENTINEL on CartPole: the pole is to be kept upright for 500 steps", soft_wrap=True)
     steps, episodes, options = (400, 10, QUICK) if quick else (100_000, 100, FULL)
-    train.run("sentinel", "CartPole-v1", steps, [0, 1], options, place, overwrite=True)
+    train.run("sentinel", EnvRequest("CartPole-v1"), steps, [0, 1], options, place, overwrite=True)
     evaluate.run(place, episodes, seed=1_000_000)
     agent = read_run(place).policies()[0]
     seen = first_observation(agent)

@@ -39,6 +39,7 @@ def run(
     seed: int,
     on: str | None = None,
     gamma: float | None = None,
+    trust: bool = False,
     recalibrate: Path | None = None,
 ) -> None:
     """Evaluate every seed's policy, print the table and write ``eval.json`` and ``eval.csv`` into the run's folder.
@@ -46,7 +47,7 @@ def run(
     On another environment than the one it was trained on, or with recalibrated laws, the files say so in their names.
     """
     use_all_cores()
-    run = read_run(path)
+    run = read_run(path, trust)
     played, agents = [], run.policies(on)
     if recalibrate is not None:
         agents = [agent.recalibrated(load_recalibration(recalibrate)) for agent in agents]
@@ -84,10 +85,10 @@ def run_named(
     results().print(_table(env, "policy", {name: _measured(evaluate(agent, state, handle, episodes, seed, gamma))}))
 
 
-def frontier(path: Path, episodes: int, seed: int) -> None:
+def frontier(path: Path, episodes: int, seed: int, trust: bool = False) -> None:
     """Evaluate the same agents with other risk levels, print the table and draw mean against tail."""
     use_all_cores()
-    run = read_run(path)
+    run = read_run(path, trust)
     agents, rows = [agent for agent in run.policies() if isinstance(agent, Sentinel)], {}
     if not agents:
         raise UsageError(f"{path} holds agents of kind {run.kind!r}: only 'sentinel' can be given another risk measure")

@@ -9,6 +9,7 @@ import numpy as np
 from sentinel_rl.agents.options import require_known
 from sentinel_rl.agents.registry import agent_kind, options_of_kind
 from sentinel_rl.errors import UsageError
+from sentinel_rl.training.schedule import require_seeds
 
 # Options of the plan of a run, beside those of the agent, with an example of their type.
 PLAN: dict[str, Any] = {
@@ -38,7 +39,7 @@ def parse_settings(settings: Sequence[str], agent: str = "sentinel") -> dict[str
         if not sign:
             raise UsageError(f"--set {setting}: write it as name=value, for example --set batch=64")
         require_known([name.strip()], (*agent_kind(agent).options, *PLAN))
-        chosen[name.strip()] = _checked(agent, name.strip(), _value(text.strip()))
+        chosen[name.strip()] = checked_option(agent, name.strip(), parse_value(text.strip()))
     return chosen
 
 
@@ -51,12 +52,12 @@ def parse_seeds(text: str) -> list[int]:
     """
     try:
         numbers = [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        numbers = []
-    seeds = numbers if "," in text else list(range(numbers[0])) if numbers else []
-    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise UsageError(f"--seeds {text}: give how many (5 means 0 to 4), or a list of different ones (3,7,9)")
-    return seeds
+        return require_seeds(numbers if "," in text else numbers[0])
+    except (IndexError, ValueError) as error:
+        why = f" ({error})" if isinstance(error, UsageError) else ""
+        raise UsageError(
+            f"--seeds {text[:80]}: give how many (5 means 0 to 4), or a list of different ones (3,7,9){why}"
+        ) from None
 
 
 def parse_observation(text: str, size: int) -> np.ndarray:
@@ -70,15 +71,20 @@ def parse_observation(text: str, size: int) -> np.ndarray:
     return numbers
 
 
-def _value(text: str) -> Any:
-    """A number, a tuple of numbers, None, or text."""
+def parse_value(text: str) -> Any:
+    """Read a number, a tuple of numbers, None, or text.
+
+    Example:
+        >>> parse_value("64,64"), parse_value("0.5"), parse_value("poisson")
+        ((64, 64), 0.5, 'poisson')
+    """
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):
         return float(text) if text.lower() in ("inf", "+inf", "-inf") else text
 
 
-def _checked(agent: str, name: str, value: Any) -> Any:
+def checked_option(agent: str, name: str, value: Any) -> Any:
     """Compare with the kind of the option's default: a text in place of a number is a slip."""
     example = EXAMPLES.get(name, options_of_kind(agent).get(name))
     number = isinstance(value, int | float) and not isinstance(value, bool)
@@ -90,7 +96,7 @@ def _checked(agent: str, name: str, value: Any) -> Any:
         value = (value,) if isinstance(value, int) else value
         if not isinstance(value, tuple):
             raise UsageError(f"{name} must be sizes, for example {name}=64,64, got {value!r}")
-    if isinstance(example, int) and not (number and float(value).is_integer()):
+    if isinstance(example, int) and not (number and value == value // 1):
         raise UsageError(f"{name} must be a whole number, got {value!r}")
     if isinstance(example, float) and not number:
         raise UsageError(f"{name} must be a number, got {value!r}")

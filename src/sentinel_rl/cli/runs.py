@@ -6,7 +6,8 @@ from typing import Any
 
 from sentinel_rl.agents.registry import fixed_names, make_agent
 from sentinel_rl.api import Learner, load_agent
-from sentinel_rl.envs.handle import resolve_env
+from sentinel_rl.cli.environments import EnvRequest, require_trust
+from sentinel_rl.envs.handle import EnvHandle, resolve_env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.configuration import restored
 from sentinel_rl.storage.run_folder import status
@@ -26,6 +27,7 @@ class Run:
         points: of its learning curves.
         gamma: discount of its returns; the task's own when None.
         failed: the seeds whose runs failed, known once the others are finished.
+        trust: whether code that it names may be imported.
     """
 
     path: Path
@@ -33,6 +35,7 @@ class Run:
     points: int = 200
     gamma: float | None = None
     failed: frozenset[int] = frozenset()
+    trust: bool = False
 
     @property
     def is_file(self) -> bool:
@@ -54,6 +57,17 @@ class Run:
         """The name of the agent."""
         return str(self.request["agent"])
 
+    def environment(self, other: str | None = None) -> EnvHandle:
+        """The environment with its settings and wrappers, or another one by its name.
+
+        Raises:
+            UsageError: when it is made of code that the user has not said to trust.
+        """
+        if other is not None:
+            return resolve_env(other)
+        request = EnvRequest(self.env, self.request.get("env_kwargs", {}), tuple(self.request.get("wrappers", ())))
+        return require_trust(request, self.path, self.trust).make()
+
     def policies(self, env: str | None = None) -> list[Learner]:
         """The trained agents, one per seed, in their environment or another one of its sizes.
 
@@ -61,14 +75,25 @@ class Run:
             UsageError: when the run is not finished.
         """
         if self.is_file:
-            return [load_agent(self.path, env=env or self.env)]
+            return [load_agent(self.path, env=self.environment(env))]
         missing = [seed for seed in self.seeds if not policy_file(self.path, seed).exists()]
         if missing:
             raise UsageError(
                 f"{self.path} has no policy of seed {', '.join(map(str, missing))}: "
                 f"the run is not finished, give its `sentinel train` command again"
             )
-        return [load_agent(policy_file(self.path, seed), env=env or self.env) for seed in self.seeds]
+        handle = self.environment(env)
+        return [load_agent(policy_file(self.path, seed), env=handle) for seed in self.seeds]
+
+    def policy(self, index: int, env: str | None = None) -> Learner:
+        """The trained agent of one seed, counted from 0.
+
+        Raises:
+            UsageError: when there is no such seed, or the run is not finished.
+        """
+        if not 0 <= index < len(self.seeds):
+            raise UsageError(f"--seed-index {index}: {self.path} has {len(self.seeds)} seeds, counted from 0")
+        return self.policies(env)[index]
 
     def training(self) -> Training:
         """The compiled training of the run, at its beginning.
@@ -78,20 +103,22 @@ class Run:
         """
         if self.is_file:
             raise UsageError(f"{self.path} is a policy, and this needs the folder of its training")
-        handle, options = resolve_env(self.env), restored(self.request["options"])
+        handle, options = self.environment(), restored(self.request["options"])
         if not handle.is_jax:
             raise UsageError(f"{self.env} has no JAX form, which this needs")
         own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
         agent, seeds = make_agent(self.kind, handle, **own), self.request["seeds"]
-        plan = make_plan(self.request["steps"], agent.plan_defaults(self.request["steps"]), options)
+        steps, horizon = self.request["steps"], self.request.get("horizon")
+        plan = make_plan(steps, agent.plan_defaults(horizon or steps), options, horizon)
         return Training([agent] * len(seeds), handle.env, plan, seeds, self.points, self.gamma)
 
 
-def read_run(path: Path) -> Run:
+def read_run(path: Path, trust: bool = False) -> Run:
     """Open a run to look at it, one of version 0.1 with the defaults of that version; or a saved policy.
 
     Args:
         path: the folder of a run, the file of a policy, or the name of a policy that comes with the library.
+        trust: whether code that it names, such as wrappers, may be imported.
 
     Raises:
         UsageError: when there is none.
@@ -100,7 +127,7 @@ def read_run(path: Path) -> Run:
     if file.is_file():
         saved = load_policy(file)
         request = {"env": saved.handle.spec.name, "agent": saved.kind, "options": saved.options, "seeds": [saved.seed]}
-        return Run(file, {**request, "steps": saved.steps})
+        return Run(file, {**request, "steps": saved.steps}, trust=trust)
     found = status(path)
     configuration, about = found.configuration, found.about
     if configuration is not None and legacy.is_legacy(configuration):
@@ -114,4 +141,4 @@ def read_run(path: Path) -> Run:
         )
     lines = (found.result or {}).get("seeds", [])
     failed = frozenset(line["seed"] for line in lines if "failed" in line)
-    return Run(path, about, configuration.get("points", 200), configuration.get("gamma"), failed)
+    return Run(path, about, configuration.get("points", 200), configuration.get("gamma"), failed, trust)

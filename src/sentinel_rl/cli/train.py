@@ -7,18 +7,19 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
+from sentinel_rl.cli.environments import EnvRequest
 from sentinel_rl.console import note, results
-from sentinel_rl.envs.handle import resolve_env
 from sentinel_rl.errors import PartialFailure
 from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.result import Result
 from sentinel_rl.training.sinks import CSVSink, Sink, TensorBoardSink
 from sentinel_rl.training.trainer import train
+from sentinel_rl.training.wandb_sink import WandbSink
 
 
 def run(
     agent: str,
-    env: str,
+    env: EnvRequest,
     steps: int,
     seeds: Sequence[int],
     options: dict[str, Any],
@@ -27,6 +28,7 @@ def run(
     quiet: bool = False,
     tensorboard: Path | None = None,
     csv: Path | None = None,
+    wandb: str | None = None,
     **arguments: Any,
 ) -> Result:
     """Train, resuming what is there, and print the summary; other arguments are those of `sentinel_rl.train`.
@@ -36,11 +38,14 @@ def run(
         PartialFailure: when numbers were not finite in some of the runs; the others are finished.
     """
     use_all_cores()
-    handle = resolve_env(env)
+    handle = env.make()
+    if env.wrappers and arguments.get("evaluate_every") is not None:
+        arguments["evaluation_env"] = env.make()  # one of its own: the other is in the middle of an episode
     if not handle.is_jax and not quiet:
-        note("this environment has no JAX form: seeds are trained one by one, and saved at the end of episodes")
+        note("this environment is stepped from Python: seeds are trained one by one, and saved at the end of episodes")
     sinks: list[Sink] = [] if tensorboard is None else [TensorBoardSink(tensorboard, agent)]
     sinks += [] if csv is None else [CSVSink(csv)]
+    sinks += [] if wandb is None else [WandbSink(wandb, out, agent)]
     result = train(
         agent,
         handle,
@@ -54,7 +59,7 @@ def run(
         **options,
     )
     if not quiet:
-        results().print(_table(agent, env, steps, result.lines()))
+        results().print(_table(agent, env.name, steps, result.lines()))
         results().print(f"run: {out}\nnext: sentinel eval {out}", markup=False, soft_wrap=True)
     if result.failures:
         told = "\n".join(result.failures.values())

@@ -25,6 +25,7 @@ class EnvSpec(eqx.Module):
         structure: ``"rows"`` when the observation is a list of rows of which all but the first can be exchanged: the
             first is the agent's own; ``"image"`` when it is one, of the shape (height, width, channels).
         gamma: the discount by which evaluations of the task judge a policy, whatever an agent learns with.
+        copies: environments that are stepped together, whose transitions come in turn.
     """
 
     name: str = eqx.field(static=True)
@@ -38,6 +39,7 @@ class EnvSpec(eqx.Module):
     gamma: float = eqx.field(static=True, default=0.99)
     obs_shape: tuple[int, ...] | None = eqx.field(static=True, default=None)
     structure: Literal["rows", "image"] | None = eqx.field(static=True, default=None)
+    copies: int = eqx.field(static=True, default=1)
 
     def __check_init__(self) -> None:
         if self.action_names is not None and len(self.action_names) != self.num_actions:

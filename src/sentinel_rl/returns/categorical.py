@@ -11,7 +11,7 @@ from jaxtyping import Array, Float
 from numpy.typing import ArrayLike
 
 from sentinel_rl import _checks
-from sentinel_rl._numerics import LARGEST_NETWORK, cumulative, safe_sqrt, sort_few
+from sentinel_rl._numerics import cumulative, safe_sqrt, sort_few, unrolls
 
 
 class Support(eqx.Module):
@@ -90,7 +90,7 @@ class CategoricalReturn(eqx.Module):
         samples = jnp.moveaxis(samples, axis, -1)
         masses = jnp.moveaxis(masses, axis, -1) if masses.ndim > 1 else masses
         masses = jnp.broadcast_to(masses, samples.shape)
-        if samples.shape[-1] <= LARGEST_NETWORK:
+        if unrolls(samples.shape[-1]):
             return cls(*_sort_few(samples, masses))
         if weights is None:
             ordered = jnp.sort(samples, axis=-1)

@@ -2,9 +2,10 @@
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
-from sentinel_rl.returns.categorical import Support
+from sentinel_rl.returns.categorical import CategoricalReturn, Support
 
 
 def project(
@@ -43,6 +44,33 @@ def clipped_mass(
     slack = 1e-3 * support.step
     below, above = moved < support.low - slack, moved > support.high + slack
     return jnp.sum(probs, where=below), jnp.sum(probs, where=above)
+
+
+def on_grid(law: CategoricalReturn, support: Support) -> Float[np.ndarray, "... n"]:
+    """Return the probabilities of laws on atoms of their own on one common grid, to draw them side by side.
+
+    The mass of an atom is split between its neighbours on the grid as in `project`: means are kept.
+
+    Example:
+        >>> print(on_grid(CategoricalReturn([0.5, 2.0], [0.5, 0.5]), Support(0.0, 2.0, 3)))
+        [0.25 0.25 0.5 ]
+    """
+    probs = np.asarray(law.probs, np.float64)
+    place = np.clip((np.asarray(law.values, np.float64) - support.low) / support.step, 0, support.size - 1)
+    lower = np.minimum(np.floor(place).astype(int), support.size - 2).reshape(-1, probs.shape[-1])
+    upward = place.reshape(lower.shape) - lower
+    masses, found = probs.reshape(lower.shape), np.zeros((len(lower), support.size))
+    rows = np.arange(len(lower))[:, None]
+    np.add.at(found, (rows, lower), masses * (1 - upward))
+    np.add.at(found, (rows, lower + 1), masses * upward)
+    return found.reshape(*probs.shape[:-1], support.size)
+
+
+def common_grid(law: CategoricalReturn, size: int) -> Support:
+    """An evenly spaced grid from the smallest to the largest atom of some laws."""
+    low, high = float(np.min(law.atoms)), float(np.max(law.atoms))
+    # Wide enough to tell neighbours apart in float32, also around one point.
+    return Support(low, max(high, low + 1e-3 * max(1.0, abs(low))), size)
 
 
 def _scatter(probs: Array, lower: Array, upward: Array) -> Array:

@@ -23,7 +23,6 @@ from jaxtyping import Array, Float
 
 from sentinel_rl import _checks
 from sentinel_rl._numerics import (
-    LARGEST_NETWORK,
     cumulative,
     log_cdf,
     log_survival,
@@ -31,6 +30,8 @@ from sentinel_rl._numerics import (
     normal_quantile,
     running_sums,
     tiny,
+    unrolls,
+    unrolls_long,
 )
 from sentinel_rl.returns import CategoricalReturn
 from sentinel_rl.returns.categorical import reaches
@@ -66,10 +67,9 @@ class Distortion(RiskMeasure):
 
     def _value(self, law: CategoricalReturn) -> Float[Array, "..."]:
         size = law.probs.shape[-1]
-        # An accelerator gains nothing from the long unrolled form, and takes minutes to compile it.
-        if LARGEST_NETWORK < size <= self._longest_pass and jax.default_backend() == "cpu":
+        if not unrolls(size) and size <= self._longest_pass and unrolls_long():
             return _one_pass(self, law)
-        value: Array = (_unrolled if size <= LARGEST_NETWORK else _in_arrays)(self, law)
+        value: Array = (_unrolled if unrolls(size) else _in_arrays)(self, law)
         return value
 
     @staticmethod

@@ -9,6 +9,7 @@ from sentinel_rl.training.result import Result
 from sentinel_rl.training.schedule import Every, Plan, Triangular
 from sentinel_rl.training.sinks import ConsoleSink, CSVSink, Sink, TensorBoardSink
 from sentinel_rl.training.trainer import train
+from sentinel_rl.training.wandb_sink import WandbSink
 
 __all__ = [
     "Best",
@@ -24,6 +25,7 @@ __all__ = [
     "Sink",
     "TensorBoardSink",
     "Triangular",
+    "WandbSink",
     "evaluate",
     "measure",
     "metric_names",

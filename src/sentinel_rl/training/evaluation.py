@@ -12,6 +12,7 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from jaxtyping import Array, ArrayLike, Bool, Int
 
+from sentinel_rl._checks import is_number, is_whole
 from sentinel_rl.agents.agent import Agent, StateBased, greedy_in
 from sentinel_rl.envs.gym import GymEnv
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, resolve_env
@@ -19,11 +20,13 @@ from sentinel_rl.envs.spec import Env, TimeStep
 from sentinel_rl.errors import NumericalError, UsageError
 from sentinel_rl.training.fused import cut, join
 from sentinel_rl.training.metrics import Episodes
+from sentinel_rl.training.schedule import require_seed
 
 # Where an environment knows no time limit.
 LIMIT = 10_000
 # Of evaluations: far from the seeds that people train with.
 EVALUATION_SEED = 1_000_000
+MOST_EPISODES = 1_000_000
 
 # The actions in states of the environment ``[B, ...]`` with observations ``[B, obs]``, drawn with keys ``[B]``.
 Choose = Callable[[Any, Array, jax.Array], Int[Array, " B"]]
@@ -131,6 +134,9 @@ def evaluate(
     """
     handle = resolve_env(env)
     _require_some(episodes)
+    seed = require_seed(seed)
+    if gamma is not None and not is_number(gamma, 0, 1):
+        raise UsageError(f"the discount of an evaluation must be a number from 0 to 1, got {gamma!r}")
     discount = handle.spec.gamma if gamma is None else gamma
     return _evaluate(agent, state, handle, episodes, jax.random.key(seed), seed, discount)
 
@@ -209,8 +215,8 @@ def _play_gymnasium(env: gymnasium.Env[Any, Any], choose: Callable[[Any], Any], 
 
 
 def _require_some(episodes: int) -> None:
-    if episodes < 1:
-        raise UsageError(f"an evaluation needs at least 1 episode, got {episodes}")
+    if not is_whole(episodes, 1, MOST_EPISODES):
+        raise UsageError(f"an evaluation needs at least 1 episode and at most {MOST_EPISODES}, got {episodes!r}")
 
 
 def _finite(played: Episodes, name: str) -> Episodes:

@@ -1,5 +1,6 @@
 """Worlds that are stepped from Python: a Gymnasium environment, a vector of them, or a JAX one."""
 
+import dataclasses
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import gymnasium
@@ -93,11 +94,14 @@ class GymnasiumWorld:
 
 
 class VectorWorld:
-    """A Gymnasium vector environment (``gymnasium.make_vec``), in any of its modes of starting the next episode."""
+    """A Gymnasium vector environment (``gymnasium.make_vec``), in any of its modes of starting the next episode.
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], seed: int):
-        self.env, self.seed, self.num_envs = env, seed, env.num_envs
-        self.spec = spec_of(env)
+    The number `episode` counts how often all environments were started together; later ones are the vector's own.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], seed: int, episode: int = 0):
+        self.env, self.seed, self.episode, self.num_envs = env, seed, episode, env.num_envs
+        self.spec = dataclasses.replace(spec_of(env), copies=env.num_envs)
         self._observations = observations_of(env.single_observation_space, self.spec.name)
         self._first_action = int(getattr(env.single_action_space, "start", 0))
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
@@ -106,7 +110,8 @@ class VectorWorld:
     def start(self, key: jax.Array | None = None) -> np.ndarray:
         """Begin an episode in every environment."""
         self._ended[:] = False
-        obs, _ = self.env.reset(seed=int(np.random.SeedSequence(self.seed).generate_state(1)[0]) & 0x7FFFFFFF)
+        words = np.random.SeedSequence([self.seed, self.episode] if self.episode else self.seed).generate_state(1)
+        obs, _ = self.env.reset(seed=int(words[0]) & 0x7FFFFFFF)
         return self._checked(self._observations.rows(obs, self.num_envs), "observation at reset")
 
     def step(self, actions: Int[np.ndarray, " n"], t: int, key: jax.Array | None = None) -> HostStep:
@@ -141,21 +146,26 @@ class JaxWorld:
 
     def __init__(self, env: Env):
         self.env, self.spec = env, env.spec
-        self._state: Any = None
+        self.state: Any = None
 
     def start(self, key: jax.Array) -> np.ndarray:
         """Begin the first episode."""
-        self._state, obs = _reset(self.env, key)
+        self.state, obs = _reset(self.env, key)
+        return np.asarray(obs)[None]
+
+    def go_on(self, state: Any, obs: Any) -> np.ndarray:
+        """Go on in the middle of an episode."""
+        self.state = state
         return np.asarray(obs)[None]
 
     def step(self, actions: Int[np.ndarray, " 1"], t: int, key: jax.Array) -> HostStep:
         """Take an action, and begin the next episode where this one ended."""
         keys = step_keys(key, jnp.int32(t))
-        self._state, after = _step(self.env, self._state, jnp.int32(actions[0]), keys.step)
+        self.state, after = _step(self.env, self.state, jnp.int32(actions[0]), keys.step)
         successor, reward, terminated, truncated = (np.asarray(part)[None] for part in after)
         obs = successor
         if terminated[0] or truncated[0]:
-            self._state, fresh = _reset(self.env, keys.reset)
+            self.state, fresh = _reset(self.env, keys.reset)
             obs = np.asarray(fresh)[None]
         return HostStep(successor, reward, terminated, truncated, obs, np.array([True]))
 
@@ -184,8 +194,8 @@ def finite_rows(values: Any, count: int, what: str, where: str) -> Float[np.ndar
     return rows
 
 
-def host_env(handle: EnvHandle, seed: int) -> HostEnv:
-    """The environment of a handle, to be stepped from Python."""
+def host_env(handle: EnvHandle, seed: int, episode: int = 0) -> HostEnv:
+    """The environment of a handle, to be stepped from Python, from the episode of this number on."""
     if isinstance(handle.env, VectorEnv):
-        return VectorWorld(handle.env, seed)
-    return JaxWorld(handle.env) if handle.is_jax else GymnasiumWorld(handle.env, seed)
+        return VectorWorld(handle.env, seed, episode)
+    return JaxWorld(handle.env) if handle.is_jax else GymnasiumWorld(handle.env, seed, episode)

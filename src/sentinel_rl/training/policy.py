@@ -34,6 +34,15 @@ from sentinel_rl.storage.validation import (
 )
 from sentinel_rl.training import legacy
 from sentinel_rl.training.schedule import PLAN_OPTIONS
+from sentinel_rl.training.standing import Standing
+from sentinel_rl.training.training_file import (
+    check_counters,
+    read_training,
+    state_form,
+    training_about,
+    training_form,
+    training_tree,
+)
 
 VERSION = 2
 _SHIPPED = Path(__file__).parent / "policies"
@@ -50,6 +59,7 @@ class SavedPolicy(NamedTuple):
         options: of the agent and of its training, all of them.
         seed: of its run.
         steps: that it was trained for.
+        training: where its training stands, if the file tells.
     """
 
     agent: Agent
@@ -59,6 +69,7 @@ class SavedPolicy(NamedTuple):
     options: dict[str, Any]
     seed: int
     steps: int
+    training: Standing | None = None
 
 
 def policy_file(folder: Path, seed: int) -> Path:
@@ -82,8 +93,11 @@ def save_policy(
     steps: int,
     *,
     compress: bool = False,
+    training: Standing | None = None,
 ) -> Path:
-    """Save what is needed to act, as one small file without pickle; a bare name gets ``.zip``.
+    """Save what is needed to act, and the training if it is given, as one file without pickle.
+
+    A bare name gets ``.zip``.
 
     The file notes every option, those that were not given with their values: it does not depend on defaults. A risk
     measure of the user's own cannot be written down: a warning says that loading will need it.
@@ -124,7 +138,10 @@ def save_policy(
         "seed": seed,
         "num_timesteps": steps,
     }
-    return save_archive(target, agent.policy(state), plain(about), compress=compress)
+    tree = agent.policy(state)
+    if training is not None:
+        tree, about["training"] = {"policy": tree, "training": training_tree(training)}, training_about(training)
+    return save_archive(target, tree, plain(about), compress=compress)
 
 
 def shipped_policies() -> dict[str, Path]:
@@ -155,7 +172,8 @@ def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
         UsageError: when a measure is needed and not given.
     """
     path = policy_path(path)
-    about = read_archive_manifest(path).about
+    manifest = read_archive_manifest(path)
+    about = manifest.about
     if "spec" not in about:
         raise IncompatibleError(f"{path} holds no policy: give a file that an agent's save() wrote")
     kind = str(about.get("agent", "sentinel"))
@@ -186,13 +204,25 @@ def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
             if measures:
                 raise
             raise CorruptError(f"{path} is no policy of sentinel-rl, or was edited: {error}") from error
-    policy, _ = load_archive(path, policy_form(agent, spec))
+    form, training = policy_form(agent, spec), None
+    if "training" in about:
+        with from_file(str(path), "policy"):
+            check_counters(about)
+            form = {"policy": form, "training": training_form(agent, spec, manifest)}
+    policy, _ = load_archive(path, form)
+    if "training" in about:
+        training = read_training(policy["training"], about, agent, spec, str(path))
+        policy = policy["policy"]
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(policy) if jnp.issubdtype(leaf.dtype, jnp.floating)):
         raise CorruptError(f"{path} has weights that are not finite, and can choose nothing: restore it from a copy")
     handle = EnvHandle(spec, None, tuple(about["obs_shape"]), int(about["first_action"]))
-    return SavedPolicy(
-        agent, agent.with_policy(policy), handle, kind, options, int(about["seed"]), int(about["num_timesteps"])
-    )
+    state = agent.with_policy(policy)
+    if training is not None:
+        state = training.state
+    elif str(jax.tree.structure(state)) == str(jax.tree.structure(state_form(agent, spec))):
+        # The policy of some agents is the whole of them.
+        training = Standing(state, int(about["num_timesteps"]), horizon=int(about["num_timesteps"]) or None)
+    return SavedPolicy(agent, state, handle, kind, options, int(about["seed"]), int(about["num_timesteps"]), training)
 
 
 def _checked_spec(about: Mapping[str, Any]) -> EnvSpec:
@@ -207,6 +237,7 @@ def _checked_spec(about: Mapping[str, Any]) -> EnvSpec:
     whole("spec.obs_size", given["obs_size"], 1, LARGEST_AXIS)
     whole("spec.num_actions", given["num_actions"], 1, LARGEST_AXIS)
     number("spec.gamma", given.get("gamma", 0.99), 0.0, 1.0)
+    whole("spec.copies", given.get("copies", 1), 1, LARGEST_AXIS)
     for name in ("obs_low", "obs_high"):
         require(given.get(name) is None or len(given[name]) == given["obs_size"], f"spec.{name}", "others", "one each")
     if given.get("action_names") is not None:

@@ -15,10 +15,14 @@ from sentinel_rl.training.compiled import BaseTraining, Progress, Training, chun
 from sentinel_rl.training.evaluation import evaluate_run
 from sentinel_rl.training.host_training import HostTraining
 from sentinel_rl.training.keeper import Keeper, common_step
+from sentinel_rl.training.laws import law_report
 from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.population_evaluation import Evaluation, evaluate_population
 from sentinel_rl.training.signals import Stopper
-from sentinel_rl.training.sinks import TAGS, Logger
+from sentinel_rl.training.sinks import RETURN, TAGS, Logger
+
+# How often in a training sinks are told of the laws of returns.
+_LAW_REPORTS = 20
 
 # Called after every chunk of steps; False ends the training.
 Callback = Callable[[Progress], Any]
@@ -73,19 +77,39 @@ class Reporter:
         loggers: one per run.
         strict: a warning of an agent is an error.
         reports: ask the agents for their reports.
+        log_interval: episodes of a run between two entries of its log, at least; after every chunk when None.
+        resumed: whether the runs began before, in the same folder.
+        about: agent, environment, steps and options, for sinks that note them.
     """
 
-    def __init__(self, loggers: Sequence[Logger], strict: bool = False, reports: bool = True):
+    def __init__(
+        self,
+        loggers: Sequence[Logger],
+        strict: bool = False,
+        reports: bool = True,
+        log_interval: int | None = None,
+        resumed: bool = False,
+        about: Mapping[str, Any] | None = None,
+    ):
         self.loggers, self.strict, self.reports = loggers, strict, reports
+        self.log_interval, self._logged = log_interval, [0] * len(loggers)
+        self.resumed, self.about = resumed, about or {}
         self._warned, self._began, self._from = False, time.perf_counter(), 0
+        self._next_laws = 0
 
     def begin(self, t: int) -> None:
         """Training begins, or is resumed, at step ``t``: the speed is that of the steps made from here on."""
         self._began, self._from = time.perf_counter(), t
+        for logger in self.loggers:
+            logger.start(t, self.resumed, self.about)
 
     def __call__(self, training: BaseTraining, progress: Progress) -> None:
         """Look at a training after a chunk of steps."""
         active = any(logger.active for logger in self.loggers)
+        # Laws are not asked for with every chunk: that would cost more than all the scalars.
+        laws = progress.t >= self._next_laws and not progress.interim
+        if laws:
+            self._next_laws = progress.t + progress.steps // _LAW_REPORTS
         if (self.reports or active) and not progress.interim:
             training.report()
         told = training.history.last_report() if active else {}
@@ -94,8 +118,19 @@ class Reporter:
             means = {name: _mean(values[run]) for name, values in progress.metrics.items()}
             means = {name: value for name, value in means.items() if np.isfinite(value)}
             self._check(training, run, progress.t, means)
-            if logger.active:
+            if logger.active and self._due(run, progress):
+                if (laws or progress.done) and run not in training.failures:
+                    _record_laws(logger, training, run, progress.t)
                 self._record(logger, progress, run, means, {name: values[run] for name, values in told.items()}, fps)
+
+    def _due(self, run: int, progress: Progress) -> bool:
+        """Whether enough episodes have ended since the last entry; the end of training has one, too."""
+        if self.log_interval is None:
+            return True
+        ended = progress.history.count(run)
+        due = progress.done or ended - self._logged[run] >= self.log_interval
+        self._logged[run] = ended if due else self._logged[run]
+        return due
 
     def _check(self, training: BaseTraining, run: int, t: int, means: Mapping[str, float]) -> None:
         if self._warned or not means or run in training.failures:
@@ -119,7 +154,7 @@ class Reporter:
     ) -> None:
         recent = progress.history.recent(run)
         if len(recent.reward):
-            logger.record("rollout/ep_rew_mean", float(np.mean(recent.reward)))
+            logger.record(RETURN, float(np.mean(recent.reward)))
             logger.record("rollout/ep_len_mean", float(np.mean(recent.length)))
         logger.record("time/fps", fps)
         for name, value in means.items():
@@ -127,6 +162,19 @@ class Reporter:
         for name, value in told.items():
             logger.record(f"risk/{name}", value)
         logger.dump(progress.t)
+
+
+def _record_laws(logger: Logger, training: BaseTraining, run: int, t: int) -> None:
+    """The weights of the members and the law of the return, where a sink takes histograms and the agent has laws."""
+    if not logger.takes_histograms:
+        return
+    found = law_report(training.agents[run], training.state_of(run))
+    if found is None:
+        return
+    for member, (weight, mean) in enumerate(zip(found.weights, found.means, strict=True)):
+        logger.record(f"members/weight_{member}", float(weight))
+        logger.record(f"members/mean_{member}", float(mean))
+    logger.dump_histograms(t, {"laws/return": found.law})
 
 
 def _mean(values: np.ndarray) -> float:

@@ -2,14 +2,18 @@
 
 import csv
 import importlib
+import io
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, TextIO, runtime_checkable
+from typing import Any, NamedTuple, Protocol, TextIO, runtime_checkable
 
 import numpy as np
 
 from sentinel_rl.errors import UsageError
-from sentinel_rl.storage.atomic import make_folder, storage_errors
+from sentinel_rl.storage.atomic import make_folder, storage_errors, write_file
+
+# The mean return of the latest episodes, in logs.
+RETURN = "rollout/ep_rew_mean"
 
 # What metrics are called in logs, where that is not ``train/NAME``.
 TAGS: Mapping[str, str] = {
@@ -29,6 +33,47 @@ class Sink(Protocol):
 
     def close(self) -> None:
         """Training is over: finish the file, the connection or the like."""
+        ...
+
+
+class RunStart(NamedTuple):
+    """What a sink may know of a run before its first scalar.
+
+    Args:
+        seed: of the run.
+        step: at which it begins, or goes on.
+        resumed: whether it goes on in the folder of a run that began before, so that its log is continued.
+        about: agent, environment, steps and options, by name.
+    """
+
+    seed: int
+    step: int
+    resumed: bool
+    about: Mapping[str, Any]
+
+
+class Histogram(NamedTuple):
+    """The law of a number: its mass between each two of the ascending edges."""
+
+    edges: np.ndarray
+    masses: np.ndarray
+
+
+@runtime_checkable
+class StartingSink(Protocol):
+    """What a sink adds that wants to know the run, for example to note its hyperparameters."""
+
+    def start(self, run: RunStart) -> None:
+        """A run begins, or is resumed."""
+        ...
+
+
+@runtime_checkable
+class HistogramSink(Protocol):
+    """What a sink adds that takes the laws of returns beside scalars."""
+
+    def write_histograms(self, step: int, histograms: Mapping[str, Histogram], seed: int) -> None:
+        """Take the histograms of the run of a seed after so many steps."""
         ...
 
 
@@ -52,6 +97,8 @@ class ConsoleSink:
 class CSVSink:
     """Writes one line per scalar, ``step,seed,name,value``; a file that is there is continued.
 
+    Of a run that is resumed, the lines after the step at which it goes on are removed: they are written again.
+
     Args:
         path: of the file.
     """
@@ -59,6 +106,17 @@ class CSVSink:
     def __init__(self, path: str | Path):
         self.path = Path(path)
         self._file: TextIO | None = None
+
+    def start(self, run: RunStart) -> None:
+        """Go back to the step at which a run is resumed."""
+        if not run.resumed or self._file is not None or not self.path.exists():
+            return
+        with open(self.path, newline="") as file:
+            head, *rows = csv.reader(file) if self.path.stat().st_size else [[]]
+        kept = [row for row in rows if len(row) == 4 and not (row[1] == str(run.seed) and int(row[0]) > run.step)]
+        text = io.StringIO()
+        csv.writer(text, lineterminator="\n").writerows([head, *kept])
+        write_file(self.path, text.getvalue())
 
     def write(self, step: int, values: Mapping[str, float], seed: int) -> None:
         """Append the scalars, and flush them."""
@@ -80,7 +138,9 @@ class CSVSink:
 
 
 class TensorBoardSink:
-    """Writes TensorBoard's event files, a fresh folder per run, numbered as SB3 does.
+    """Writes TensorBoard's event files: scalars, the hyperparameters of the run, and histograms of return laws.
+
+    Every run gets a fresh folder, numbered as SB3 does; a run that is resumed goes on in its newest one.
 
     Args:
         folder: where the folders of the runs are made.
@@ -93,6 +153,7 @@ class TensorBoardSink:
     def __init__(self, folder: str | Path, label: str = "run"):
         self.folder, self.label = Path(folder), label
         self._writers: dict[int, Any] = {}
+        self._starts: dict[int, RunStart] = {}
         try:
             self._tensorboard = importlib.import_module("tensorboardX")
         except ImportError as error:
@@ -101,25 +162,85 @@ class TensorBoardSink:
                 "pip install 'sentinel-rl[tensorboard]'"
             ) from error
 
+    def start(self, run: RunStart) -> None:
+        """Keep what shall stand in the event file, which is made with the first scalar."""
+        self._starts[run.seed] = run
+
     def write(self, step: int, values: Mapping[str, float], seed: int) -> None:
         """Add the scalars to the event file of the seed's run."""
-        if seed not in self._writers:
-            self._writers[seed] = self._tensorboard.SummaryWriter(str(self._fresh_folder(seed)))
+        writer = self._writer(seed)
         for name, value in values.items():
-            self._writers[seed].add_scalar(name, value, step)
-        self._writers[seed].flush()
+            writer.add_scalar(name, value, step)
+        writer.flush()
+
+    def write_histograms(self, step: int, histograms: Mapping[str, Histogram], seed: int) -> None:
+        """Add the histograms to the event file of the seed's run."""
+        writer = self._writer(seed)
+        for name, (edges, masses) in histograms.items():
+            middles = (edges[:-1] + edges[1:]) / 2
+            sums = float(masses @ middles), float(masses @ middles**2)
+            limits = edges[1:].tolist(), masses.tolist()
+            writer.add_histogram_raw(name, float(edges[0]), float(edges[-1]), 1, *sums, *limits, step)
+        writer.flush()
 
     def close(self) -> None:
         """Finish the event files."""
         for writer in self._writers.values():
             writer.close()
         self._writers.clear()
+        self._starts.clear()
 
-    def _fresh_folder(self, seed: int) -> Path:
-        """A folder that is not taken, so that runs are not mixed up."""
+    def _writer(self, seed: int) -> Any:
+        if seed not in self._writers:
+            run = self._starts.get(seed)
+            newest = self._newest(seed)
+            if run is not None and run.resumed and newest > 0:
+                # What was written after the step at which the run goes on is written again: TensorBoard drops it.
+                place = str(self._place(seed, newest))
+                self._writers[seed] = self._tensorboard.SummaryWriter(place, purge_step=run.step + 1)
+            else:
+                self._writers[seed] = self._tensorboard.SummaryWriter(str(self._place(seed, newest + 1)))
+                if run is not None:
+                    self._note(self._writers[seed], run)
+        return self._writers[seed]
+
+    def _note(self, writer: Any, run: RunStart) -> None:
+        """Write the hyperparameters, for TensorBoard's table of runs."""
+        options = {"seed": run.seed, **{name: value for name, value in run.about.items() if name != "options"}}
+        options |= {f"options/{name}": value for name, value in run.about.get("options", {}).items()}
+        told = {n: v if isinstance(v, (bool, int, float, str)) else str(v) for n, v in options.items() if v is not None}
+        summary = importlib.import_module("tensorboardX.summary")
+        for part in summary.hparams(hparam_dict=told, metric_dict={RETURN: 0.0}):
+            writer.file_writer.add_summary(part)
+
+    def _place(self, seed: int, number: int) -> Path:
+        return self.folder / f"{self.label}_seed{seed}_{number}"
+
+    def _newest(self, seed: int) -> int:
+        """The number of the newest folder of a seed; 0 where there is none."""
         stem = f"{self.label}_seed{seed}_"
         numbers = [path.name.removeprefix(stem) for path in self.folder.glob(f"{stem}*")]
-        return self.folder / f"{stem}{max((int(n) for n in numbers if n.isdecimal()), default=0) + 1}"
+        return max((int(number) for number in numbers if number.isdecimal()), default=0)
+
+
+class LoggerSink:
+    """Hands the scalars to a logger with SB3's methods, such as that of ``stable_baselines3.common.logger.configure``.
+
+    Args:
+        logger: with ``record(key, value)`` and ``dump(step)``; whoever made it closes it.
+    """
+
+    def __init__(self, logger: Any):
+        self.logger = logger
+
+    def write(self, step: int, values: Mapping[str, float], seed: int) -> None:
+        """Record the scalars, and dump them with all that callbacks recorded."""
+        for name, value in values.items():
+            self.logger.record(name, value)
+        self.logger.dump(step)
+
+    def close(self) -> None:
+        """The logger stays open."""
 
 
 class Logger:
@@ -146,6 +267,23 @@ class Logger:
     def active(self) -> bool:
         """Whether anyone sees what is recorded."""
         return bool(self.sinks)
+
+    @property
+    def takes_histograms(self) -> bool:
+        """Whether anyone sees histograms."""
+        return any(isinstance(sink, HistogramSink) for sink in self.sinks)
+
+    def start(self, step: int, resumed: bool, about: Mapping[str, Any]) -> None:
+        """Tell the sinks that want to know it which run begins, or goes on."""
+        for sink in self.sinks:
+            if isinstance(sink, StartingSink):
+                sink.start(RunStart(self.seed, step, resumed, about))
+
+    def dump_histograms(self, step: int, histograms: Mapping[str, Histogram]) -> None:
+        """Hand histograms to the sinks that take them."""
+        for sink in self.sinks:
+            if isinstance(sink, HistogramSink):
+                sink.write_histograms(step, histograms, self.seed)
 
     def record(self, key: str, value: Any, exclude: str | tuple[str, ...] | None = None) -> None:
         """Keep a value for the next dump; a later one of the same name replaces it.

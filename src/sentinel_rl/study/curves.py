@@ -1,0 +1,126 @@
+"""Learning curves of run folders, with intervals over seeds."""
+
+import csv
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from jaxtyping import Float
+
+from sentinel_rl.errors import CorruptError, UsageError
+from sentinel_rl.storage.run_folder import status
+from sentinel_rl.training.episodes import monitor_file, read_monitor
+from sentinel_rl.training.history import curve_steps, ratio
+
+FILE = "curves.csv"
+_RESAMPLES = 1_000
+
+
+class Curves(NamedTuple):
+    """The learning curves of a run folder.
+
+    Args:
+        label: the name of the folder.
+        about: environment, agent, steps, seeds and options of the run.
+        steps: step counts ``[P]`` of the points.
+        values: by name, ``[S, P]``; NaN where there is no number.
+        finished: whether the run is.
+    """
+
+    label: str
+    about: dict[str, Any]
+    steps: np.ndarray
+    values: dict[str, np.ndarray]
+    finished: bool
+
+
+def read_curves(path: Path, points: int = 200) -> Curves:
+    """Read the curves of a run; of one that is not finished, the returns and terminations of its episodes so far.
+
+    Args:
+        path: the folder of the run.
+        points: of the curves of a run that is not finished.
+
+    Raises:
+        UsageError: for a folder without a run, or a run without episodes so far.
+        CorruptError: for a damaged file.
+    """
+    found = status(path)
+    if found.configuration is None or found.about is None or "seeds" not in found.about:
+        raise UsageError(f"{path} holds no training run: give the folder that `sentinel train --out` was given")
+    if (path / FILE).exists():
+        steps, values = _read_file(path / FILE)
+        return Curves(path.name, found.about, steps, values, True)
+    steps, values = _from_episodes(path, found.about, points)
+    return Curves(path.name, found.about, steps, values, False)
+
+
+def band(
+    curves: Float[np.ndarray, "S P"], resamples: int = _RESAMPLES
+) -> tuple[Float[np.ndarray, " P"], Float[np.ndarray, " P"], Float[np.ndarray, " P"]]:
+    """Mean over the runs ``[S, P]`` and its 95 % bootstrap interval at every point; NaN are left out.
+
+    Example:
+        >>> mean, low, high = band(np.array([[1.0, 2.0], [3.0, 2.0]]))
+        >>> print(mean, low, high)
+        [2. 2.] [1. 2.] [3. 2.]
+    """
+    rng = np.random.default_rng(0)
+    size = len(curves)
+    counts = np.stack([np.bincount(draw, minlength=size) for draw in rng.integers(size, size=(resamples, size))])
+    known = np.isfinite(curves)
+    filled = np.where(known, curves, 0.0)
+    with np.errstate(invalid="ignore"):
+        drawn = (counts @ filled) / (counts @ known)
+        mean = filled.sum(axis=0) / known.sum(axis=0)
+    low, high = np.full(mean.shape, np.nan), np.full(mean.shape, np.nan)
+    some = known.any(axis=0)
+    low[some], high[some] = np.nanquantile(drawn[:, some], [0.025, 0.975], axis=0)
+    return mean, low, high
+
+
+def held(curves: Float[np.ndarray, "S P"]) -> Float[np.ndarray, "S P"]:
+    """Curves in which a point without a number has the latest one before it; NaN before the first.
+
+    Where episodes are long, few end between two points: without this, a mean over seeds would be one over others at
+    every point.
+
+    Example:
+        >>> print(held(np.array([[np.nan, 1.0, np.nan, 3.0]])))
+        [[nan  1.  1.  3.]]
+    """
+    place = np.where(np.isfinite(curves), np.arange(curves.shape[1])[None], 0)
+    latest = np.maximum.accumulate(place, axis=1)
+    return np.take_along_axis(curves, latest, axis=1)
+
+
+def _read_file(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    try:
+        with open(path, newline="") as file:
+            (_, _, *names), *rows = csv.reader(file)
+        numbers = np.array([[float(cell) if cell else np.nan for cell in row] for row in rows]).reshape(len(rows), -1)
+        seeds, steps = np.unique(numbers[:, 0]), np.unique(numbers[:, 1])
+        table = numbers[:, 2:].reshape(len(seeds), len(steps), len(names))
+    except (ValueError, IndexError) as error:
+        raise CorruptError(f"{path} is no file of learning curves, or was edited: {error}") from error
+    return steps.astype(np.int64), {name: table[..., column] for column, name in enumerate(names)}
+
+
+def _from_episodes(path: Path, about: dict[str, Any], points: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:
+    """The curves of the episodes that were written with the checkpoints so far."""
+    files = [monitor_file(path, seed) for seed in about["seeds"]]
+    tables = [read_monitor(file, 0, about["steps"]) for file in files if file.exists()]
+    last = max((int(table.end[-1]) for table in tables if len(table.end)), default=0)
+    if last == 0:
+        raise UsageError(f"{path} has no finished episodes yet: try again after its first checkpoint")
+    grid = curve_steps(about["steps"], points)
+    grid = grid[: int(np.searchsorted(grid, last)) + 1]
+    returns, falls = [], []
+    for table in tables:
+        place = np.searchsorted(grid, table.end)
+        count, reward, fell = (
+            np.bincount(place, weights, len(grid)) for weights in (None, table.reward, table.terminated.astype(float))
+        )
+        returns.append(ratio(reward, count.astype(float)))
+        falls.append(np.cumsum(fell))
+    return grid, {"return": np.stack(returns), "terminations": np.stack(falls)}
