@@ -9,6 +9,7 @@ from sentinel_rl.calibration.calibrate import BINS, TAILS, Calibration, summary
 from sentinel_rl.calibration.handover import WITHIN, Handover
 
 _BEFORE, _AFTER = plotting.RED, plotting.BLUE
+_SETTLED = 0.05
 
 
 def draw_calibration(drawing: Figure, told: Calibration) -> None:
@@ -42,7 +43,7 @@ def _tails(axes: Axes, told: Calibration) -> None:
     for shift, scores, colour in ((-0.14, told.before, _BEFORE), (0.14, told.after, _AFTER)):
         for score in scores[:-1]:
             shares = [100 * share.share for share in score.below]
-            axes.plot(places + shift, shares, ".", color=colour, alpha=0.4, markersize=5)
+            axes.plot(places + 1.8 * shift, shares, ".", color=colour, alpha=0.4, markersize=5)
         below = np.array(summary(scores).below) * 100
         reach = [below[:, 0] - below[:, 1], below[:, 2] - below[:, 0]]
         axes.errorbar(places + shift, below[:, 0], reach, fmt="o", color=colour, capsize=4, markersize=6)
@@ -58,8 +59,11 @@ def draw_handover(drawing: Figure, told: Handover) -> None:
     curve, played = drawing.subplots(1, 2)
     curve.plot(100 * told.curve.coverage, 100 * told.curve.risk, color=_AFTER)
     curve.axhline(100 * told.curve.at_random, color=plotting.GREY, linestyle=":")
-    curve.set(xlabel="decisions kept, %", ylabel=f"of them followed by an end within {WITHIN}, %")
-    curve.set(title="Without playing", xlim=(0, 100), ylim=(0, None))
+    curve.set(xlabel="decisions kept, %", ylabel=f"an end within {WITHIN} decisions, %")
+    # The first few cases alone make a mean that jumps.
+    settled = told.curve.risk[told.curve.coverage >= _SETTLED]
+    highest = 100 * max(float(settled.max()), told.curve.at_random)
+    curve.set(title="Without playing", xlim=(0, 100), ylim=(0, 1.2 * highest or 1.0))
     for by, colour, shift in ((told.score, _AFTER, -0.3), ("random", plotting.GREY, 0.3)):
         arms = [arm for arm in told.arms if arm.by == by]
         handed = np.array([100 * arm.handed_over for arm in arms]) + shift

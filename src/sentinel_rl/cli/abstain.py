@@ -28,10 +28,11 @@ def run(
     seed: int,
     seed_index: int,
     out: Path | None,
+    trust: bool = False,
 ) -> None:
     """Compare hand-overs by a score with hand-overs at random, print the tables, and write numbers and figure."""
     coverages = _coverages(coverage)
-    agent, stem = chosen(path, seed_index, out, "abstain")
+    agent, stem = chosen(path, seed_index, out, "abstain", trust)
     other = make_agent(fallback, agent.handle, **parse_settings(settings, fallback))
     if not isinstance(other, FixedPolicy):
         raise UsageError(f"--fallback {fallback} must learn first: choose one of {', '.join(fixed_names())}")

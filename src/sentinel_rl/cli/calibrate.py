@@ -12,15 +12,22 @@ from sentinel_rl import plotting
 from sentinel_rl.api import Learner
 from sentinel_rl.calibration import Calibration, calibrate, draw_calibration, save_calibration
 from sentinel_rl.calibration.calibrate import TAILS, LawScore
-from sentinel_rl.cli.runs import Run, read_run
+from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import results
-from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.atomic import make_folder, write_file
 
 
-def run(path: Path, episodes: int, seed: int, on: str | None, seed_index: int, out: Path | None) -> None:
+def run(
+    path: Path,
+    episodes: int,
+    seed: int,
+    on: str | None,
+    seed_index: int,
+    out: Path | None,
+    trust: bool = False,
+) -> None:
     """Judge the laws of one policy, print the table, and write the numbers, the map and the figure."""
-    agent, stem = chosen(path, seed_index, out, "calibration")
+    agent, stem = chosen(path, seed_index, out, "calibration", trust)
     told = calibrate(agent, episodes=episodes, seed=seed, on=on)
     console = results()
     console.print(_table(told))
@@ -32,14 +39,13 @@ def run(path: Path, episodes: int, seed: int, on: str | None, seed_index: int, o
     console.print(f"files: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
 
 
-def chosen(path: Path, seed_index: int, out: Path | None, name: str) -> tuple[Learner, Path]:
+def chosen(path: Path, seed_index: int, out: Path | None, name: str, trust: bool) -> tuple[Learner, Path]:
     """The agent of one seed, and where its files go, without an ending."""
-    run: Run = read_run(path)
-    if not 0 <= seed_index < len(run.seeds):
-        raise UsageError(f"--seed-index {seed_index}: {path} has {len(run.seeds)} seeds, counted from 0")
+    run = read_run(path, trust)
+    agent = run.policy(seed_index)
     stem = f"{run.path.stem}_{name}" if run.is_file else f"{name}_seed_{run.seeds[seed_index]}"
     folder = out if out is not None else Path() if run.is_file else run.path
-    return run.policies()[seed_index], make_folder(folder) / stem
+    return agent, make_folder(folder) / stem
 
 
 def write_rows(stem: Path, rows: Sequence[Mapping[str, Any]]) -> Path:

@@ -503,6 +503,7 @@ def calibrate(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the files.", show_default="the run's, or here")
     ] = None,
+    trust: TrustOption = False,
 ) -> None:
     """Judge predicted return distributions by what really followed, and fit a map that corrects them.
 
@@ -519,7 +520,7 @@ def calibrate(
     """
     from sentinel_rl.cli.calibrate import run
 
-    run(path, episodes, seed, on, seed_index, out)
+    run(path, episodes, seed, on, seed_index, out, trust)
 
 
 def abstain(
@@ -543,6 +544,7 @@ def abstain(
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Folder for the files.", show_default="the run's, or here")
     ] = None,
+    trust: TrustOption = False,
 ) -> None:
     """Find out whether an agent knows when it should not act, and what handing over to a fallback buys.
 
@@ -557,7 +559,7 @@ def abstain(
     """
     from sentinel_rl.cli.abstain import run
 
-    run(path, fallback, settings or [], on, score, coverage, episodes, seed, seed_index, out)
+    run(path, fallback, settings or [], on, score, coverage, episodes, seed, seed_index, out, trust)
 
 
 def verify(path: RunArgument) -> None:
