@@ -201,6 +201,7 @@ def test_other_worlds_and_agents_without_laws(view, laws, tour, tmp_path):
         assert "chance" not in found["first"]["sentence"]
 
 
+@pytest.mark.attack("report-script")
 def test_no_payload_runs(tour, tmp_path):
     """In every text of a recording, and in the address."""
     pages = [str(write_page(forged(payload), tmp_path / f"{i}.html")) for i, payload in enumerate(PAYLOADS)]
