@@ -10,6 +10,9 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := --numprocesses auto --maxprocesses 8
 LOCKS := base test docs bench clients dev
+# With hashes, so that pip installs nothing else: what users install, and what tests and documents it. The clients bring
+# torch, of which pip finds other builds on other machines.
+HASHED := base test docs
 
 export MPLBACKEND := Agg
 export SDL_VIDEODRIVER := dummy
@@ -78,7 +81,8 @@ lock: $(VENV)/.dev  ## pin requirements/*.in and pyproject.toml into requirement
 	@constraints=; for name in $(LOCKS); do \
 		echo "locking requirements/$$name.txt"; \
 		project=; [ $$name != base ] || project=pyproject.toml; \
-		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate \
+		case " $(HASHED) " in *" $$name "*) hashes=--generate-hashes ;; *) hashes= ;; esac; \
+		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate $$hashes \
 			--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) $$constraints \
 			--output-file requirements/$$name.txt $$project requirements/$$name.in >/dev/null || exit; \
 		constraints="$$constraints --constraints requirements/$$name.txt"; \

@@ -106,6 +106,7 @@ def test_the_most_wanted_page_is_shown():
         assert shown(wanted[place:][::-1]) == wanted[place]
 
 
+@pytest.mark.attack("readme")
 def test_a_file_without_a_place_is_refused(results, tmp_path):
     (tmp_path / "README.md").write_text(f"{END}\n{BEGIN}\n")
     with pytest.raises(UsageError, match="no place for results"):
@@ -114,6 +115,7 @@ def test_a_file_without_a_place_is_refused(results, tmp_path):
         fill(tmp_path / "none.md", results("theorems").parent)
 
 
+@pytest.mark.attack("readme")
 def test_a_marker_in_a_cell_and_a_link_for_a_file_do_no_harm(results, tmp_path):
     """Filling twice gives what filling once gave, and a link stays one."""
     folder = tmp_path / "results"

@@ -213,6 +213,7 @@ def test_laws_that_share_no_support(tour, tmp_path):
     assert found["map"] == wanted
 
 
+@pytest.mark.attack("report-script")
 def test_no_payload_runs(tour, tmp_path):
     """In every text of a recording, and in the address."""
     pages = [str(write_page(forged(payload), tmp_path / f"{i}.html")) for i, payload in enumerate(PAYLOADS)]

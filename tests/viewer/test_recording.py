@@ -112,6 +112,7 @@ IMAGES = {
 }
 
 
+@pytest.mark.attack("bad-report")
 @pytest.mark.parametrize("about", ABOUT.values(), ids=ABOUT)
 def test_forged_words_are_refused(about, tmp_path, untyped):
     with pytest.raises(CorruptError):
@@ -134,12 +135,14 @@ def _forged_text(recording, path, about):
     return path
 
 
+@pytest.mark.attack("bad-report")
 @pytest.mark.parametrize("arrays", ARRAYS.values(), ids=ARRAYS)
 def test_forged_arrays_are_refused(arrays, tmp_path):
     with pytest.raises(CorruptError):
         load_recording(forge(ROAD, tmp_path / "forged.zip", arrays=arrays))
 
 
+@pytest.mark.attack("bad-report")
 @pytest.mark.parametrize("arrays", IMAGES.values(), ids=IMAGES)
 def test_forged_images_are_refused(arrays, tmp_path):
     with pytest.raises(CorruptError):
@@ -168,6 +171,7 @@ def test_a_policy_is_no_recording(tmp_path):
         load_recording(save_archive(tmp_path / "policy.zip", {"w": np.zeros(3, np.float32)}, {"spec": {}}))
 
 
+@pytest.mark.attack("zip-bomb")
 def test_members_are_measured_before_they_are_read(saved, tmp_path, monkeypatch):
     """Neither a compressed gigabyte nor a long manifest is unpacked to be looked at."""
     bomb = tmp_path / "bomb.zip"

@@ -73,9 +73,13 @@ class EVaR(RiskMeasure):
         span = jnp.where(certain, jnp.ones_like(span), span)
         unit = jnp.where(law.probs == 0, 0.0, (law.values - low[..., None]) / 4 / (span / 4)[..., None])
         t = _optimal_rate(*jax.lax.stop_gradient((law.probs, unit, log_alpha)))
+        # Where the worst atom is likelier than alpha, t has no largest value either.
         above = jnp.where(law.probs == 0, 0.0, law.values - low[..., None])
-        mean = low + jnp.sum(law.probs * above, axis=-1)
-        return jnp.where(certain, mean, low + span * (log_alpha - _log_laplace(law.probs, unit, t)) / t)
+        counts = certain[..., None] | (jax.lax.stop_gradient(above) == 0)
+        mass = jnp.sum(law.probs, axis=-1, where=counts & (law.probs > 0))
+        of_worst = low + jnp.sum(law.probs * above, axis=-1, where=counts) / jnp.where(mass > 0, mass, 1.0)
+        inside = low + span * (log_alpha - _log_laplace(law.probs, unit, t)) / t
+        return jnp.where(certain | (mass >= jnp.exp(log_alpha)), of_worst, inside)
 
 
 def _log_laplace(probs: Array, distance: Array, rate: Array) -> Array:

@@ -21,6 +21,8 @@ from sentinel_rl.storage.lock import Holder, hold, read_holder
 
 CONFIG, FINISHED, CHECKPOINTS, LOCK = "config.json", "finished.json", "checkpoints", "lock"
 FORMAT = "sentinel-rl run"
+# Of a file that is read whole; a configuration has a few kilobytes, and that of 100 000 seeds some megabytes.
+LARGEST_TEXT = 64_000_000
 FINISHED_FORMAT = "sentinel-rl finished run"
 
 # Turns a saved configuration into one of this version.
@@ -239,7 +241,9 @@ def _read_finished(path: Path) -> dict[str, Any] | None:
 
 def _read_object(path: Path) -> dict[str, Any] | None:
     try:
+        if path.stat().st_size > LARGEST_TEXT:
+            return None
         content = json.loads(path.read_text())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return None
     return content if isinstance(content, dict) else None

@@ -187,7 +187,7 @@ def read_monitor(path: Path, run: int, steps: int) -> EpisodeTable:
     """
     try:
         rows = _rows_of(path.read_text())
-    except (OSError, TypeError, ValueError, LookupError, OverflowError) as error:
+    except (OSError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
         warnings.warn(
             f"the episodes before step {steps} are lost, training goes on: {path} is not readable ({error})",
             SentinelWarning,
