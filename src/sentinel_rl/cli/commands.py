@@ -143,7 +143,9 @@ def train(
         str | None,
         typer.Option(metavar="sound|literal", help="How open places of the paper are read.", show_default="sound"),
     ] = None,
-    gamma: Annotated[float | None, typer.Option(help="Discount to learn with.", show_default="by the time limit")] = None,
+    gamma: Annotated[
+        float | None, typer.Option(help="Discount to learn with.", show_default="by the time limit")
+    ] = None,
     settings: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="Any other option; may be repeated.")
     ] = None,
