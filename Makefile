@@ -113,6 +113,13 @@ $(VENV)/.base: requirements/base.txt pyproject.toml | $(VENV)/.created
 	@$(PIP) install --no-deps --no-build-isolation --editable .
 	@touch $@
 
+# gymnax asks for an older Gymnasium than ours, with which it runs nevertheless.
+$(VENV)/.clients: requirements/clients.txt requirements/gymnax.txt $(VENV)/.base
+	@echo "installing $<"
+	@$(PIP) install --requirement $<
+	@$(PIP) install --no-deps --requirement requirements/gymnax.txt
+	@touch $@
+
 $(VENV)/.%: requirements/%.txt $(VENV)/.base
 	@echo "installing $<"
 	@$(PIP) install --requirement $<
