@@ -129,6 +129,13 @@ $(VENV)/.zoo: requirements/zoo.txt $(VENV)/.base
 	@$(PIP) install --upgrade --no-deps --target $(VENV)/zoo --requirement $<
 	@touch $@
 
+# gymnax asks for an older Gymnasium than ours, with which it runs nevertheless.
+$(VENV)/.clients: requirements/clients.txt requirements/gymnax.txt $(VENV)/.base
+	@echo "installing $<"
+	@$(PIP) install --requirement $<
+	@$(PIP) install --no-deps --requirement requirements/gymnax.txt
+	@touch $@
+
 $(VENV)/.%: requirements/%.txt $(VENV)/.base
 	@echo "installing $<"
 	@$(PIP) install --requirement $<

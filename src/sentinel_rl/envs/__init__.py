@@ -6,6 +6,7 @@ Importing this package tells Gymnasium the names ``sentinel/...``.
 from sentinel_rl.envs.cartpole import CartPole, CartPoleState
 from sentinel_rl.envs.gym import GymEnv
 from sentinel_rl.envs.gym_vector import GymVectorEnv
+from sentinel_rl.envs.gymnax import FromGymnax, ToGymnax, from_gymnax
 from sentinel_rl.envs.handle import EnvHandle, resolve_env
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.registry import env_names, make_env, register, register_env
@@ -20,12 +21,15 @@ __all__ = [
     "Env",
     "EnvHandle",
     "EnvSpec",
+    "FromGymnax",
     "GymEnv",
     "GymVectorEnv",
     "Highway",
     "TimeStep",
+    "ToGymnax",
     "Toy",
     "env_names",
+    "from_gymnax",
     "make_env",
     "register_env",
     "resolve_env",

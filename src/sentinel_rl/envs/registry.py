@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import gymnasium
 
 from sentinel_rl.envs.cartpole import CartPole
+from sentinel_rl.envs.gymnax import PREFIX, from_gymnax
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.originals import ORIGINALS, make_original
 from sentinel_rl.envs.spec import Env
@@ -88,7 +89,8 @@ def make_env(name: str, **settings: Any) -> Any:
     A Gymnasium name stands for its JAX twin where there is one that is equal step by step.
 
     Args:
-        name: for example ``"CartPole-v1"``, ``"sentinel/Toy-v0"``, ``"Acrobot-v1"`` or ``"package:name"``.
+        name: for example ``"CartPole-v1"``, ``"sentinel/Toy-v0"``, ``"Acrobot-v1"``, ``"gymnax/Breakout-MinAtar"`` or
+            ``"package:name"``.
         settings: replace those of the name.
 
     Raises:
@@ -122,6 +124,8 @@ def make_jax_env(name: str, **settings: Any) -> Env | None:
         Traceback (most recent call last):
         ValueError: unknown environment 'CartPole-1': did you mean 'CartPole-v1'? ...
     """
+    if name.startswith(PREFIX):
+        return from_gymnax(name.removeprefix(PREFIX), **settings)
     module, _, bare = name.rpartition(":")
     entry = _ENTRIES.get(_twins().get(bare, bare))
     if entry is not None:
