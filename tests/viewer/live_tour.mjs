@@ -30,6 +30,7 @@ const seen = (page) =>
         lines: document.getElementById("episode").options.length,
         label: document.getElementById("episode").selectedOptions[0].textContent,
         sentence: document.getElementById("sentence").textContent,
+        aside: document.getElementById("aside").textContent,
         last: Number(document.getElementById("scrub").max),
         told: document.body.dataset.told,
         others: [...document.querySelectorAll(".other p")].map((one) => one.textContent),
@@ -57,7 +58,9 @@ try {
     await until(page, () => document.body.dataset.episode === "1");
     found.branched = await seen(page);
     await page.select(".live select", "1");
-    await page.evaluate(() => [...document.querySelectorAll(".live button")].find((one) => one.textContent === "Wreck").click());
+    await page.evaluate(() =>
+        [...document.querySelectorAll(".live button")].find((one) => one.textContent === "Wreck").click(),
+    );
     await until(page, () => document.body.dataset.episode === "2");
     found.edited = await seen(page);
     if (plan.pictures) {
@@ -72,8 +75,8 @@ try {
     found.dragged = null;
     for (let step = 20; step < 100 && found.dragged === null; step += 1) {
         const [x, y] = [canvas.x + (canvas.width * step) / 100, canvas.y];
-        for (let lane = 0; lane < 6 && found.dragged === null; lane++) {
-            await page.mouse.move(x, y + 52 + lane * 40);
+        for (let down = 52; down < canvas.height - 20 && found.dragged === null; down += 22) {
+            await page.mouse.move(x, y + down);
             await page.mouse.down();
             const picked = await page.evaluate(() => Number(document.querySelector(".live select").value));
             if (picked) {
@@ -86,7 +89,9 @@ try {
     }
     console.log(JSON.stringify({ ...found, problems }));
 } catch (error) {
-    throw new Error(`${problems.join("; ")} ${error}`);
+    const pages = await browser.pages();
+    const told = await Promise.all(pages.map((one) => one.evaluate(() => JSON.stringify(document.body.dataset))));
+    throw new Error(`${problems.join("; ")} ${error} ${told.join("; ")}`);
 } finally {
     await browser.close();
 }

@@ -48,7 +48,9 @@ const DecisionView = (() => {
             const laws = hasLaws ? told.each.map((_, a) => recording.belief(current(), a)) : [];
             const drawn = laws.map(curves);
             const top = heightOf(drawn);
-            rows.forEach((row, a) => showAction(row, a, told, span, { ...laws[a], drawn: drawn[a] }, { ...reach, top }));
+            rows.forEach((row, a) =>
+                showAction(row, a, told, span, { ...laws[a], drawn: drawn[a] }, { ...reach, top }),
+            );
         }
 
         // The height of the charts of all laws: one narrow law is cut off rather than that it flattens all others.

@@ -147,10 +147,16 @@ const Live = (() => {
                 made.dataset.branch = String(a);
                 tries.append(made);
             });
-            tries.append(button("Keep as a scene", "", () => {
-                tell("Judging the moment with a search; the first time takes a while.");
-                send({ do: "capture", ...here(), name: `line-${page.state.episode + 1}-decision-${page.state.t + 1}` });
-            }));
+            tries.append(
+                button("Keep as a scene", "", () => {
+                    tell("Judging the moment with a search; the first time takes a while.");
+                    send({
+                        do: "capture",
+                        ...here(),
+                        name: `line-${page.state.episode + 1}-decision-${page.state.t + 1}`,
+                    });
+                }),
+            );
             const edits = element("div", "row", "Traffic");
             controls.vehicle = document.createElement("select");
             controls.vehicle.append(new Option("no car", "0"));
@@ -199,7 +205,9 @@ const Live = (() => {
                 const { episode, t } = page.state;
                 const [car, ego] = [vehicle, 0].map((v) => page.world.carAt(episode, t, v));
                 controls.ahead.value = String(Math.round(car.x - ego.x));
-                controls.lane.value = String(Math.min(Math.max(Math.round(car.y / LANE), 0), data.drivers[0].lanes - 1) + 1);
+                controls.lane.value = String(
+                    Math.min(Math.max(Math.round(car.y / LANE), 0), data.drivers[0].lanes - 1) + 1,
+                );
                 controls.speed.value = String(Math.round(car.speed));
             }
             page.show();

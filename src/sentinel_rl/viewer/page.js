@@ -249,12 +249,15 @@ function startPage(recording, live) {
             : `${recording.made} The page is whole in itself: it loads nothing and sends nothing.`;
         get("reading").classList.toggle("hidden", !hasLaws);
         showKeys();
-        if (live) lengths.forEach((_, e) => addLine(e));
-        else lengths.forEach((length, e) => {
-            const last = starts[e] + length - 1;
-            const end = arrays.terminated.data[last] ? (about.view === "road" ? ", crash" : ", ended") : "";
-            get("episode").append(new Option(`${e + 1} (${length} decisions${end})`, String(e)));
-        });
+        if (live) {
+            get("episode").previousSibling.textContent = "Line ";
+            lengths.forEach((_, e) => addLine(e));
+        } else
+            lengths.forEach((length, e) => {
+                const last = starts[e] + length - 1;
+                const end = arrays.terminated.data[last] ? (about.view === "road" ? ", crash" : ", ended") : "";
+                get("episode").append(new Option(`${e + 1} (${length} decisions${end})`, String(e)));
+            });
         const usual = about.per_second <= 5 ? 1 : 4 / about.per_second;
         state.speed = SPEEDS.reduce((best, speed) =>
             Math.abs(Math.log(speed / usual)) < Math.abs(Math.log(best / usual)) ? speed : best,

@@ -103,7 +103,18 @@ const Reasons = (() => {
             return (small ? short(x) : x.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : 2)).replace("-", "\u2212");
         }
 
-        return { at, have: (decision) => table.get(decision), recompute, extend, own, known, isOwn, sentence, whyNot, fixed };
+        return {
+            at,
+            have: (decision) => table.get(decision),
+            recompute,
+            extend,
+            own,
+            known,
+            isOwn,
+            sentence,
+            whyNot,
+            fixed,
+        };
     }
 
     return { make, short };

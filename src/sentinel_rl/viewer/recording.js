@@ -203,7 +203,10 @@ const Recorded = (() => {
         // From the outer atoms of some laws, few of which may lie outside.
         function reachOfAll(each) {
             const { data: places } = arrays.atoms;
-            const [lows, highs] = [each.map((row) => places[row * size]), each.map((row) => places[(row + 1) * size - 1])];
+            const [lows, highs] = [
+                each.map((row) => places[row * size]),
+                each.map((row) => places[(row + 1) * size - 1]),
+            ];
             for (const ends of [lows, highs]) ends.sort((a, b) => a - b);
             const skipped = Math.floor(0.002 * lows.length);
             const [low, high] = [lows[skipped], highs[highs.length - 1 - skipped]];

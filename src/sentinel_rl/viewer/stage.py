@@ -187,6 +187,6 @@ def _draw_car(
     body = paint.IGNORANCE if crashed else fill
     made.polygon(corners(0.0, LENGTH, WIDTH), body, paint.CAR if hollow and not crashed else body)
     made.polygon(corners(1.0, 0.9, WIDTH * 0.66), paint.CAR if fill == paint.EGO else paint.ROAD)
-    if scale >= _READABLE:
+    if scale >= _READABLE and not crashed:
         colour = paint.SOFT if hollow and not crashed else onto(body)
         made.text(*place(x - 0.9, y), f"{speed:.0f}", 10, colour, bold=True, anchor="mm")

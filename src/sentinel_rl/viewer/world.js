@@ -116,6 +116,7 @@ const World = (() => {
                 context.stroke();
             }
             context.restore();
+            if (car.crashed) return;
             context.textAlign = "center";
             context.textBaseline = "middle";
             const inside = scale > 8;
@@ -160,7 +161,9 @@ const World = (() => {
             // Actions that lead to the same place have their dots side by side, in the order of their numbers.
             const groups = [];
             for (const end of ends.sort((one, other) => one.a - other.a)) {
-                const same = groups.find(([first]) => Math.hypot(first.at[0] - end.at[0], first.at[1] - end.at[1]) < 15);
+                const same = groups.find(
+                    ([first]) => Math.hypot(first.at[0] - end.at[0], first.at[1] - end.at[1]) < 15,
+                );
                 if (same) same.push(end);
                 else groups.push([end]);
             }
