@@ -44,6 +44,7 @@ def build() -> typer.Typer:
     app.command()(commands.abstain)
     app.command()(commands.verify)
     app.command()(commands.frontier)
+    app.command()(commands.stress)
     app.command()(commands.risk)
     app.command()(commands.doctor)
     app.command()(commands.cache)

@@ -52,6 +52,7 @@ ARTIFACTS = (
     "eval.csv",
     "eval_*",
     "frontier.*",
+    "stress.*",
     "assess.*",
     "wandb-runs.json",
     "wandb",

@@ -33,9 +33,7 @@ def _at_depth(function: Callable[..., Any], has_batch: bool) -> Callable[..., An
 
     @call.def_vmap
     def rule(size: int, are_batched: list[Any], env: Any, *args: Any) -> tuple[Any, Any]:
-        full = jax.tree.map(
-            lambda leaf, is_batched: _to_last(leaf, is_batched, size), list(args), are_batched[1:]
-        )
+        full = jax.tree.map(lambda leaf, is_batched: _to_last(leaf, is_batched, size), list(args), are_batched[1:])
         if has_batch:
             width = jax.tree.leaves(full)[-1].shape[-2]
             out = _at_depth(function, True)(env, *jax.tree.map(_merge, full))
@@ -49,9 +47,9 @@ def _at_depth(function: Callable[..., Any], has_batch: bool) -> Callable[..., An
 
 def _to_last(leaf: Any, is_batched: bool, size: int) -> jax.Array:
     """Put the mapped axis at the end, or repeat what is not mapped."""
-    if is_batched:
-        return jnp.moveaxis(leaf, 0, -1)
     constant = jnp.asarray(leaf)
+    if is_batched:
+        return jnp.moveaxis(constant, 0, -1)
     return jnp.broadcast_to(constant[..., None], (*constant.shape, size))
 
 
