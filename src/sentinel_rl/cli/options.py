@@ -75,7 +75,7 @@ def _value(text: str) -> Any:
     """A number, a tuple of numbers, None, or text."""
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return float(text) if text.lower() in ("inf", "+inf", "-inf") else text
 
 
