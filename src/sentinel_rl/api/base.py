@@ -72,7 +72,7 @@ class Learner:
         verbose: int = 0,
         **options: Any,
     ):
-        if not any(policy is known or policy == known for known in POLICIES if isinstance(policy, str)):
+        if str(policy) not in POLICIES:
             raise UsageError(f"unknown policy {policy!r}: choose one of {', '.join(map(repr, POLICIES))}")
         require_known(options, (*agent_kind(self.kind).options, *PLAN_OPTIONS), (*REPORT_OPTIONS, "seed"))
         seed = require_seed(seed)
