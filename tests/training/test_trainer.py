@@ -378,7 +378,7 @@ def test_what_the_agent_warns_about_can_be_an_error():
         ((AGENT, ENV, 400), {"evaluate": -1}, "evaluate is a number of episodes .*, got -1"),
         ((AGENT, ENV, 400), {"evaluate": 1, "evaluate_every": 0}, "evaluate_every one of steps, got 1 and 0"),
         ((AGENT, ENV, 400), {"evaluate_every": 10}, "evaluate_every=10 needs episodes: give evaluate=100"),
-        ((AGENT, ENV, 40), {"learn_every": "often"}, "a number of steps or 'triangular', got 'often'"),
+        ((AGENT, ENV, 40), {"learn_every": "often"}, "a number of steps of at least 1, or 'triangular', got 'often'"),
         (("sentinal", ENV, 40), {}, "unknown agent 'sentinal': did you mean 'sentinel'"),
         (("sentinel", "CartPol-v1", 40), {}, "unknown environment 'CartPol-v1': did you mean 'CartPole-v1'"),
         (("sentinel", ENV, 40), {"kk": 4}, r"unknown option kk: did you mean k\?"),
