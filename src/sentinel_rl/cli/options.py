@@ -80,7 +80,7 @@ def parse_value(text: str) -> Any:
     """
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return float(text) if text.lower() in ("inf", "+inf", "-inf") else text
 
 

@@ -76,10 +76,11 @@ class EVaR(RiskMeasure):
         # Where the worst atom is likelier than alpha, t has no largest value either.
         above = jnp.where(law.probs == 0, 0.0, law.values - low[..., None])
         counts = certain[..., None] | (jax.lax.stop_gradient(above) == 0)
-        mass = jnp.sum(law.probs, axis=-1, where=counts & (law.probs > 0))
-        of_worst = low + jnp.sum(law.probs * above, axis=-1, where=counts) / jnp.where(mass > 0, mass, 1.0)
+        mass = jax.lax.stop_gradient(jnp.sum(law.probs, axis=-1, where=counts & (law.probs > 0)))
+        reached = certain | (mass >= jnp.exp(log_alpha))
+        of_worst = low + jnp.sum(law.probs * above, axis=-1, where=counts) / jnp.where(reached, mass, 1.0)
         inside = low + span * (log_alpha - _log_laplace(law.probs, unit, t)) / t
-        return jnp.where(certain | (mass >= jnp.exp(log_alpha)), of_worst, inside)
+        return jnp.where(reached, of_worst, inside)
 
 
 def _log_laplace(probs: Array, distance: Array, rate: Array) -> Array:
