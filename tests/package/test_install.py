@@ -48,8 +48,8 @@ def clean(request: pytest.FixtureRequest, wheel: Path, tmp_path_factory: pytest.
 
 def run(programs: Path, name: str, *arguments: str, cwd: Path | None = None, expect: int = 0) -> str:
     """Run a program of an environment, as a user would who knows nothing of this checkout; returns what it said."""
-    hidden = ("PYTHONPATH", "VIRTUAL_ENV", "JAX_PLATFORMS", "XLA_FLAGS")
-    environment = {key: value for key, value in os.environ.items() if key not in hidden}
+    hidden = ("JAX_", "PYTHONPATH", "SENTINEL_", "VIRTUAL_ENV", "XLA_FLAGS")
+    environment = {key: value for key, value in os.environ.items() if not key.startswith(hidden)}
     command = [str(programs / name), *arguments]
     done = subprocess.run(command, capture_output=True, text=True, cwd=cwd or programs, env=environment, timeout=1800)
     said = done.stdout + done.stderr

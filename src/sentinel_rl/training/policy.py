@@ -155,9 +155,12 @@ def shipped_policies() -> dict[str, Path]:
 
 
 def policy_path(path: str | Path) -> Path:
-    """The file of a policy: that of a shipped one where its name is given and no file of that name is there."""
+    """The file of a policy; its ending may be left out, and the name of a shipped one is taken if there is no file."""
     path = Path(path)
-    return path if path.exists() else shipped_policies().get(str(path), path)
+    if path.exists():
+        return path
+    whole_name = Path(f"{path}.zip")
+    return whole_name if whole_name.is_file() else shipped_policies().get(str(path), path)
 
 
 def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
