@@ -33,9 +33,7 @@ def _at_depth(function: Callable[..., Any], has_batch: bool) -> Callable[..., An
 
     @call.def_vmap
     def rule(size: int, are_batched: list[Any], env: Any, *args: Any) -> tuple[Any, Any]:
-        full = jax.tree.map(
-            lambda leaf, is_batched: _to_last(leaf, is_batched, size), list(args), are_batched[1:]
-        )
+        full = jax.tree.map(lambda leaf, is_batched: _to_last(leaf, is_batched, size), list(args), are_batched[1:])
         if has_batch:
             width = jax.tree.leaves(full)[-1].shape[-2]
             out = _at_depth(function, True)(env, *jax.tree.map(_merge, full))
