@@ -8,7 +8,7 @@ from matplotlib.axes import Axes
 from sentinel_paper.output import Row
 from sentinel_paper.trained import Records
 from sentinel_rl import plotting
-from sentinel_rl.study.curves import band
+from sentinel_rl.study.learning_curves import band
 
 _NOTIONS = {"composite": plotting.COMPOSITE, "additive": plotting.ADDITIVE, "risk-neutral": plotting.NEUTRAL}
 _OTHERS = (plotting.GREEN, plotting.ORANGE, plotting.PURPLE, plotting.SKY, plotting.BLACK, *_NOTIONS.values())

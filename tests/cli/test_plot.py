@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from sentinel_rl.study.curves import band, read_curves
+from sentinel_rl.study.learning_curves import band, read_curves
 
 SMALL = ("--k", 2, "--set", "hidden=4", "--set", "capacity=64", "--set", "samples=8", "--set", "batch=8")
 SMALL += ("--set", "atoms=5", "--set", "learn_every=20", "--set", "warmup=10", "--quiet")

@@ -31,9 +31,9 @@ def made(package: str, name: str) -> gymnasium.Env:
     [
         ("minigrid", "MiniGrid-Empty-5x5-v0", None),
         ("ale_py", "ALE/Pong-v5", "image"),
-        ("highway_env", "merge-v0", None),
-        ("highway_env", "roundabout-v0", None),
-        ("highway_env", "intersection-v0", None),
+        ("highway_env", "merge-v1", None),
+        ("highway_env", "roundabout-v1", None),
+        ("highway_env", "intersection-v2", None),
     ],
 )
 @pytest.mark.filterwarnings("ignore::sentinel_rl.errors.SentinelWarning")

@@ -13,7 +13,7 @@ from sentinel_rl import plotting
 from sentinel_rl.console import results
 from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.atomic import write_file
-from sentinel_rl.study.curves import Curves, band, held, read_curves
+from sentinel_rl.study.learning_curves import Curves, band, held, read_curves
 
 KINDS = (".png", ".svg", ".html")
 _COLOURS = (
