@@ -121,6 +121,7 @@ def test_numbers_and_map_are_saved(narrow, tmp_path):
         '{"recalibration": {"predicted": [0, NaN, 1], "seen": [0, 0.1, 1]}}',
         '{"recalibration": {"predicted": [0, "a", 1], "seen": [0, 0.1, 1]}}',
         '{"recalibration": 3}',
+        '{"recalibration": {"predicted": [0, 1], "seen": [0, 1], "shift": 0, "widen": -1}}',
     ],
 )
 def test_a_damaged_file_is_refused(tmp_path, text):
@@ -156,16 +157,34 @@ def test_a_recalibrated_agent_acts_and_explains_itself():
     assert after.probs.shape == (2, 2, len(LEVELS) - 1)
     assert "recalibrated" in str(after)
     assert corrected.predict(obs)[0] == after.action
-    figure = after.plot()
-    assert figure.axes[0].get_ylabel() == "cumulative probability"
+    assert len(after.plot().axes) == 2
     assert agent.assess(obs).value.tolist() == before.value.tolist()
 
 
 def test_the_map_of_a_mixture_is_fitted_though_members_differ():
     """Two members that are wrong in opposite ways: neither is calibrated, their corrected mixture is."""
-    z, y = np.linspace(-8, 8, 81), np.random.default_rng(1).normal(size=1_000)
-    probs = [stats.norm.pdf(z, mean, 0.5) for mean in (-1.5, 1.5)]
+    z, y = np.linspace(-8, 8, 81), np.random.default_rng(1).normal(size=500)
+    probs = [stats.norm.pdf(z, mean, 0.4) for mean in (-0.5, 0.5)]
     laws = CategoricalReturn(z, np.stack([np.tile(p / p.sum(), (y.size, 1)) for p in probs]))
-    corrected = fit_recalibration(laws, np.full((2, y.size), 0.5), y).law(laws)
-    before, after = (calibration_error(cdf_at(law, np.tile(y, (2, 1)))[1].mean(0)) for law in (laws, corrected))
-    assert after < 0.03 < 0.1 < before
+    found = fit_recalibration(laws, np.full((2, y.size), 0.5), y)
+    assert (float(found.shift), float(found.widen)) == (0.0, 1.0)
+    levels = [cdf_at(law, np.tile(y, (2, 1)))[1].mean(0) for law in (laws, found.law(laws))]
+    before, after = map(calibration_error, levels)
+    assert after < 0.025 < before
+    assert 0.08 <= np.mean(levels[1] < 0.1) <= 0.12
+
+
+def test_laws_that_do_not_reach_what_happens_are_moved_first():
+    """Quantile atoms far above every return: no map of their levels could reach down."""
+    rng = np.random.default_rng(2)
+    mean = rng.uniform(size=800)
+    atoms = 15 + mean[:, None] + np.linspace(-0.2, 0.2, 9)
+    laws = CategoricalReturn(np.stack([atoms, atoms + 0.1]), np.full((2, 800, 9), 1 / 9))
+    y, fitted = rng.normal(mean, 1.0), np.arange(800) < 400
+    part = CategoricalReturn(laws.atoms[:, fitted], laws.probs[:, fitted])
+    found = fit_recalibration(part, np.full((2, 400), 0.5), y[fitted])
+    assert float(found.shift) == pytest.approx(-15.05, abs=0.2)
+    corrected = found.law(laws)
+    levels = cdf_at(corrected, np.tile(y, (2, 1)))[1].mean(0)[~fitted]
+    assert 0.07 <= np.mean(levels < 0.1) <= 0.13
+    assert calibration_error(levels) < 0.04

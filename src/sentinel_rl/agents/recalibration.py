@@ -29,6 +29,8 @@ LEVELS = (0.0, *_TAIL, *(round(0.025 * i, 3) for i in range(2, 39)), *(1 - tail 
 # Places at which the quantiles of a slice between two levels are averaged.
 _PLACES = 4
 _ROUNDS = 20
+# Outcomes beyond all atoms, as a share, that call for moving the laws before their levels are corrected.
+_OUTSIDE = 0.02
 
 
 class Recalibration(eqx.Module):
@@ -37,6 +39,8 @@ class Recalibration(eqx.Module):
     Args:
         predicted: levels of the predicted laws, ascending from 0 to 1.
         seen: how often outcomes fell below them, ascending from 0 to 1, strictly.
+        shift: added to every law first, in units of the return.
+        widen: factor by which a law is then stretched around its mean.
 
     Example:
         >>> too_narrow = Recalibration([0.0, 0.01, 0.5, 0.99, 1.0], [0.0, 0.1, 0.5, 0.9, 1.0])
@@ -47,8 +51,10 @@ class Recalibration(eqx.Module):
 
     predicted: Float[Array, " m"]
     seen: Float[Array, " m"]
+    shift: Float[Array, ""]
+    widen: Float[Array, ""]
 
-    def __init__(self, predicted: ArrayLike, seen: ArrayLike):
+    def __init__(self, predicted: ArrayLike, seen: ArrayLike, shift: float = 0.0, widen: float = 1.0):
         for name, levels, strict in (("predicted", predicted, False), ("seen", seen, True)):
             numbers = np.asarray(levels, np.float64)
             fine = numbers.ndim == 1 and numbers.size >= 2 and numbers.size == np.size(predicted)
@@ -56,7 +62,10 @@ class Recalibration(eqx.Module):
             steps = np.diff(numbers)
             if not fine or (steps < 0).any() or (strict and (steps <= 0).any()):
                 raise UsageError(f"{name} must ascend from 0 to 1, as many levels as there are frequencies seen")
+        if not (np.isfinite(shift) and np.isfinite(widen) and widen > 0):
+            raise UsageError(f"shift and widen must be finite and widen positive, got {shift} and {widen}")
         self.predicted, self.seen = jnp.asarray(predicted, float), jnp.asarray(seen, float)
+        self.shift, self.widen = jnp.asarray(shift, float), jnp.asarray(widen, float)
 
     def law(self, law: CategoricalReturn) -> CategoricalReturn:
         """The corrected law ``[..., m - 1]``: an atom for each slice between two levels, with the seen frequency.
@@ -65,7 +74,7 @@ class Recalibration(eqx.Module):
         """
         share = (jnp.arange(_PLACES) + 0.5) / _PLACES
         levels = self.predicted[:-1, None] + jnp.diff(self.predicted)[:, None] * share[None]
-        inside = _quantiles(law, levels.reshape(-1))
+        inside = _quantiles(_moved(law, self.shift, self.widen), levels.reshape(-1))
         atoms = jnp.mean(inside.reshape(*inside.shape[:-1], -1, _PLACES), axis=-1)
         atoms = jax.lax.cummax(atoms, axis=atoms.ndim - 1)  # rounding keeps the order
         return CategoricalReturn(atoms, jnp.broadcast_to(jnp.diff(self.seen), atoms.shape))
@@ -73,6 +82,12 @@ class Recalibration(eqx.Module):
     def belief(self, belief: Belief) -> Belief:
         """Every member's law corrected, with the weights that it had."""
         return Belief(self.law(belief.members), belief.weights)
+
+
+def _moved(law: CategoricalReturn, shift: ArrayLike, widen: ArrayLike) -> CategoricalReturn:
+    """Laws with their means shifted, and stretched around them."""
+    mean = law.mean()[..., None]
+    return CategoricalReturn(mean + (law.values - mean) * widen + shift, law.probs)
 
 
 def _quantiles(law: CategoricalReturn, levels: Float[Array, " m"]) -> Float[Array, "... m"]:
@@ -103,19 +118,35 @@ def fit_recalibration(members: CategoricalReturn, weights: ArrayLike, outcome: A
     y = np.asarray(outcome, np.float64)
     if y.ndim != 1 or y.size < len(LEVELS):
         raise UsageError(f"a map of {len(LEVELS)} levels needs at least as many outcomes, got shape {y.shape}")
-    below, upto = cdf_at(members, np.broadcast_to(y, members.probs.shape[:-1]))
     masses, seen = np.asarray(weights, np.float64), np.array(LEVELS)
+    shift, widen = _reach(members, masses, y)
+    below, upto = cdf_at(_moved(members, shift, widen), np.broadcast_to(y, members.probs.shape[:-1]))
     middle = (below + upto) / 2
     predicted, best, error = seen, seen, np.inf
     # Mixing corrected laws is not correcting their mixture: the map is corrected until the mixture is.
     for _ in range(_ROUNDS):
         mixed = (masses * np.interp(middle, *_increasing(predicted, seen))).sum(0)
-        if (now := calibration_error(mixed)) >= error:
-            break
-        best, error = predicted, now
+        if (now := calibration_error(mixed)) < error:
+            best, error = predicted, now
         wanted = np.quantile(mixed, seen[1:-1])
         predicted = np.concatenate([[0.0], np.interp(wanted, seen, predicted), [1.0]])
-    return Recalibration(best, seen)
+    return Recalibration(best, seen, shift, widen)
+
+
+def _reach(members: CategoricalReturn, weights: np.ndarray, y: np.ndarray) -> tuple[float, float]:
+    """By how much laws must be shifted and widened so that nearly all outcomes lie within them; 0 and 1 if they do.
+
+    A map of levels cannot move a law to where it has no mass, and the atoms of quantiles may be far from what happens.
+    """
+    values, means = np.asarray(members.values, np.float64), np.asarray(members.mean(), np.float64)
+    low, high, mean = values[..., 0].min(0), values[..., -1].max(0), (weights * means).sum(0)
+    if np.mean((y < low) | (y > high)) <= _OUTSIDE:
+        return 0.0, 1.0
+    shift = float(np.median(y - mean))
+    left = y - mean - shift
+    sides = ((-left, np.median(mean - low)), (left, np.median(high - mean)))
+    widen = max(float(np.quantile(far, 1 - _OUTSIDE / 2) / reach) if reach > 0 else 1.0 for far, reach in sides)
+    return shift, max(widen, 1.0)
 
 
 def _increasing(predicted: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -91,6 +91,7 @@ class Calibration:
         """All numbers and the map; `sentinel_rl.calibration.load_recalibration` reads the map back."""
         words = ("env", "tested_on", "episodes", "decisions", "unknown", "seed", "gamma", "time_limit")
         levels = {"predicted": self.recalibration.predicted, "seen": self.recalibration.seen}
+        levels |= {"shift": self.recalibration.shift, "widen": self.recalibration.widen}
         content = {name: getattr(self, name) for name in words} | {
             "rows": self.rows(),
             "recalibration": {name: np.asarray(part, np.float64).tolist() for name, part in levels.items()},

@@ -40,8 +40,10 @@ def load_recalibration(path: str | Path) -> Recalibration:
         require(isinstance(content, dict) and "recalibration" in content, "the file", "another", "a calibration")
         given = content["recalibration"]
         levels = [_levels(name, given[name]) for name in ("predicted", "seen")]
+        for name in ("shift", "widen"):
+            number(name, given[name])
     try:
-        return Recalibration(*levels)
+        return Recalibration(*levels, float(given["shift"]), float(given["widen"]))
     except UsageError as error:
         raise CorruptError(f"{where} is no calibration of sentinel-rl, or was edited: {error}") from error
 
