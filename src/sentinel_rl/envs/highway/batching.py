@@ -45,11 +45,11 @@ def _at_depth(function: Callable[..., Any], has_batch: bool) -> Callable[..., An
     return call
 
 
-def _to_last(leaf: jax.Array, is_batched: bool, size: int) -> jax.Array:
+def _to_last(leaf: Any, is_batched: bool, size: int) -> jax.Array:
     """Put the mapped axis at the end, or repeat what is not mapped."""
-    if is_batched:
-        return jnp.moveaxis(leaf, 0, -1)
     constant = jnp.asarray(leaf)
+    if is_batched:
+        return jnp.moveaxis(constant, 0, -1)
     return jnp.broadcast_to(constant[..., None], (*constant.shape, size))
 
 
