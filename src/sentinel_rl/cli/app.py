@@ -39,6 +39,7 @@ def build() -> typer.Typer:
     app.command()(commands.watch)
     app.command()(commands.verify)
     app.command()(commands.frontier)
+    app.command()(commands.stress)
     app.command()(commands.risk)
     app.command()(commands.doctor)
     app.command()(commands.cache)

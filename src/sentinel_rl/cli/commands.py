@@ -288,19 +288,75 @@ def verify(path: RunArgument) -> None:
     run(path)
 
 
-def frontier(
-    path: PolicyArgument,
-    episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed and risk level.")] = 200,
-    seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 1_000_000,
-) -> None:
-    """Give trained agents other risk levels, and draw the mean return against its worst quarter.
+PoliciesArgument = Annotated[
+    list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or files or names of saved policies.")
+]
+FiguresOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="Folder for the files; without it the run's own, where RUN is one folder."
+    ),
+]
 
-    Nothing is trained anew. Writes frontier.csv, .json, .png and .svg into the run's folder.
+
+def frontier(
+    paths: PoliciesArgument,
+    risk: Annotated[
+        Literal["crash", "tail"], typer.Option(help="Share of terminated episodes, or worst quarter of the returns.")
+    ] = "tail",
+    gain: Annotated[
+        Literal["return", "value", "speed"], typer.Option(help="What is weighed against it; speed on the highway.")
+    ] = "return",
+    alphas: Annotated[
+        str, typer.Option(metavar="LIST", help="Levels of CVaR, of both measures, where RUN is one.")
+    ] = "0.05,0.1,0.25,0.5,0.75,1",
+    episodes: Annotated[int, typer.Option(min=2, help="Episodes per seed and policy.")] = 500,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 1_000_000,
+    on: Annotated[str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes.")] = None,
+    out: FiguresOption = None,
+) -> None:
+    """Weigh risk against gain: one point per policy, with intervals, and dominated points marked.
+
+    Of one RUN the trained agents are given other levels of CVaR, without training. Of several, each is played as it was
+    trained. Neighbours are compared episode by episode; where they do not differ, it says how many episodes would show
+    a difference of the size that was found. Writes frontier.csv, .json, .png and .svg.
 
     **Examples**
 
     - `sentinel frontier runs/pole`
+    - `sentinel frontier highway-composite --risk crash --gain speed --on sentinel/highway-dense-v1 --out dense`
+    - `sentinel frontier runs/neutral runs/careful --risk crash --out both`
     """
-    from sentinel_rl.cli.evaluate import frontier
+    from sentinel_rl.cli.frontier import run
 
-    frontier(path, episodes, seed)
+    run(paths, risk, gain, alphas, episodes, seed, on, out)
+
+
+def stress(
+    paths: PoliciesArgument,
+    split: Annotated[
+        Literal["all", "calibration", "test"],
+        typer.Option(help="Which scenarios; while anything is being chosen, look at calibration alone."),
+    ] = "all",
+    strengths: Annotated[
+        str, typer.Option(metavar="LIST", help="Of every scenario, above 0 and at most 3.5.")
+    ] = "1,2,3",
+    episodes: Annotated[int, typer.Option(min=2, help="Episodes per seed, scenario and strength.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 1_000_000,
+    out: FiguresOption = None,
+) -> None:
+    """Drive in all scenarios of the highway: traffic that training does not have.
+
+    RUN was trained on the highway, or is a driver that needs no training (`highway-rule`, `highway-search`). Several
+    are shown side by side, in the same episodes. Calibration scenarios may be used to choose options; test scenarios
+    are for the final report. Writes stress.csv, .json, .png and .svg.
+
+    **Examples**
+
+    - `sentinel stress runs/road`
+    - `sentinel stress highway-neutral highway-composite --episodes 300 --out stress`
+    - `sentinel stress runs/road --split calibration --strengths 0.5,1,1.5`
+    """
+    from sentinel_rl.cli.stress import run
+
+    run(paths, split, strengths, episodes, seed, out)

@@ -1,4 +1,4 @@
-"""``sentinel eval`` and ``sentinel frontier``: what the trained policies of a run earn, and what their tails cost."""
+"""``sentinel eval``: what the trained policies of a run earn."""
 
 import csv
 import io
@@ -11,10 +11,9 @@ import jax
 import numpy as np
 from rich.table import Table
 
-from sentinel_rl import plotting
 from sentinel_rl.agents.agent import FixedPolicy
 from sentinel_rl.agents.registry import fixed_names, make_agent
-from sentinel_rl.api import Learner, Sentinel
+from sentinel_rl.api import Learner
 from sentinel_rl.cli.options import parse_settings
 from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import progress_bar, results
@@ -25,7 +24,6 @@ from sentinel_rl.training.evaluation import evaluate
 from sentinel_rl.training.metrics import TAIL, Episodes, find_metric, measure, pooled
 from sentinel_rl.training.population import use_all_cores
 
-ALPHAS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 # The columns of the tables; files have all metrics.
 SHOWN = ("return", "value", "tail", "terminations_per_1000")
 
@@ -73,29 +71,6 @@ def run_named(
     results().print(_table(env, "policy", {name: _measured(evaluate(agent, state, handle, episodes, seed, gamma))}))
 
 
-def frontier(path: Path, episodes: int, seed: int) -> None:
-    """Evaluate the same agents with other risk levels, print the table and draw mean against tail."""
-    use_all_cores()
-    run = read_run(path)
-    agents, rows = [agent for agent in run.policies() if isinstance(agent, Sentinel)], {}
-    if not agents:
-        raise UsageError(f"{path} holds agents of kind {run.kind!r}: only 'sentinel' can be given another risk measure")
-    with progress_bar("evaluating") as report:
-        for done, alpha in enumerate(ALPHAS):
-            report(done, len(ALPHAS))
-            level = f"cvar:{alpha:g}"
-            chosen = [agent.with_risk(aleatory=level, epistemic=level) for agent in agents]
-            rows[f"{alpha:g}"] = _measured(pooled([_play(agent, episodes, seed) for agent in chosen]))
-        report(len(ALPHAS), len(ALPHAS))
-    results().print(_table(f"{run.env}, risk chosen after training", "CVaR alpha", rows))
-    if run.is_file:
-        return
-    about = {"env": run.env, "seed": seed, "gamma": agents[0].spec.gamma, "alpha": TAIL}
-    _write(run.path / "frontier.json", run.path / "frontier.csv", rows, about)
-    files = _draw(rows, run.path / "frontier")
-    results().print(f"picture: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
-
-
 def _play(agent: Learner, episodes: int, seed: int, gamma: float | None = None) -> Episodes:
     return evaluate(agent.agent, agent.state, agent.handle, episodes, seed, gamma)
 
@@ -122,14 +97,3 @@ def _table(title: str, first: str, rows: Rows) -> Table:
             table.add_section()
         table.add_row(name, str(row["episodes"]), *(f"{row[metric]:.2f}" for metric in SHOWN))
     return table
-
-
-def _draw(rows: Rows, stem: Path) -> list[Path]:
-    with plotting.figure(6.4, 4.6) as drawing:
-        axes = drawing.subplots()
-        tails, means = ([row[name] for row in rows.values()] for name in ("tail", "value"))
-        axes.plot(tails, means, "o-", color=plotting.COMPOSITE)
-        for name, tail, mean in zip(rows, tails, means, strict=True):
-            axes.annotate(f"α = {name}", (tail, mean), xytext=(6, 4), textcoords="offset points")
-        axes.set(xlabel=f"mean of the worst {TAIL:.0%} of discounted returns", ylabel="mean discounted return")
-        return plotting.save(drawing, stem)

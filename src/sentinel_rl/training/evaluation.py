@@ -15,7 +15,7 @@ from jaxtyping import Array, ArrayLike, Bool, Int
 from sentinel_rl.agents.agent import Agent, StateBased, greedy_in
 from sentinel_rl.envs.gym import GymEnv
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, resolve_env
-from sentinel_rl.envs.spec import Env, TimeStep
+from sentinel_rl.envs.spec import Diagnosed, Env, TimeStep
 from sentinel_rl.errors import NumericalError, UsageError
 from sentinel_rl.training.fused import cut, join
 from sentinel_rl.training.metrics import Episodes
@@ -135,6 +135,31 @@ def evaluate(
     return _evaluate(agent, state, handle, episodes, jax.random.key(seed), seed, discount)
 
 
+def evaluate_watched(
+    agent: Agent,
+    state: Any,
+    env: EnvLike,
+    episodes: int = 100,
+    seed: int = EVALUATION_SEED,
+    gamma: float | None = None,
+) -> tuple[Episodes, dict[str, np.ndarray]]:
+    """Play the episodes of `evaluate`, and tell what the environment says of them beside its rewards.
+
+    Returns:
+        the episodes, and for each of them the means over its decisions of the single numbers among the environment's
+        diagnostics (`Diagnosed`), by name, ``[episodes]``: on the highway ``mean_speed``. An environment that is
+        stepped from Python tells nothing.
+    """
+    handle = resolve_env(env)
+    if not handle.is_jax:
+        return evaluate(agent, state, handle, episodes, seed, gamma), {}
+    _require_some(episodes)
+    discount, limit = handle.spec.gamma if gamma is None else gamma, handle.spec.max_steps or LIMIT
+    arguments = agent, state, handle.env, jax.random.key(seed), jnp.float32(discount), episodes, limit
+    played, seen = jax.device_get(_watch_many(*arguments))
+    return _finite(played, handle.spec.name), {name: total / played.length for name, total in seen.items()}
+
+
 def evaluate_run(
     agent: Agent, state: Any, handle: EnvHandle, episodes: int, seed: int, run_seed: int, gamma: float
 ) -> Episodes:
@@ -167,6 +192,22 @@ def _play_many(
     choose = jax.vmap(lambda world, obs, key: greedy_in(agent, state, env, world, obs, key))
     (played,), _ = play([Player(episodes, choose)], env, [keys], gamma, limit)
     return played
+
+
+@partial(jax.jit, static_argnames=("episodes", "limit"))
+def _watch_many(
+    agent: Agent, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, episodes: int, limit: int
+) -> tuple[Episodes, dict[str, Array]]:
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(episodes))
+    choose = jax.vmap(lambda world, obs, key: greedy_in(agent, state, env, world, obs, key))
+
+    def numbers(world: Any) -> dict[str, Array]:
+        told = env.diagnostics(world) if isinstance(env, Diagnosed) else {}
+        return {name: value for name, value in told.items() if value.ndim == 0}
+
+    player = Player(episodes, choose, lambda obs, action, worlds: jax.vmap(numbers)(worlds))
+    (played,), (seen,) = play([player], env, [keys], gamma, limit)
+    return played, seen
 
 
 def _chooser(agent: Agent, state: Any, handle: EnvHandle, key: jax.Array) -> Callable[[Any], int]:

@@ -46,6 +46,7 @@ ARTIFACTS = (
     "eval.csv",
     "eval_*",
     "frontier.*",
+    "stress.*",
     "assess.*",
 )
 
