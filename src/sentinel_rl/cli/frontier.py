@@ -11,7 +11,7 @@ from rich.table import Table
 
 from sentinel_rl import plotting
 from sentinel_rl.api import Learner, Sentinel
-from sentinel_rl.cli.files import folder_of, parse_numbers, write_rows
+from sentinel_rl.cli.outputs import folder_of, parse_numbers, write_rows
 from sentinel_rl.cli.runs import Run, read_run
 from sentinel_rl.console import progress_bar, results
 from sentinel_rl.errors import UsageError

@@ -11,8 +11,8 @@ from rich.table import Table
 from sentinel_rl import plotting
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.registry import fixed_names, make_agent
-from sentinel_rl.cli.files import folder_of, parse_numbers, write_rows
 from sentinel_rl.cli.frontier import shown
+from sentinel_rl.cli.outputs import folder_of, parse_numbers, write_rows
 from sentinel_rl.cli.runs import Run, read_run
 from sentinel_rl.console import progress_bar, results
 from sentinel_rl.envs.handle import resolve_env

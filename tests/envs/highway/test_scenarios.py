@@ -31,6 +31,7 @@ def test_names_lead_to_scenarios_and_back(name: str):
     assert env == Highway.scenario(name, 2)
     assert env.spec.name == known
     assert make_env(known, strength=1, duration=20) == Highway.scenario(name, 1.0, duration=20)
+    assert make_env("sentinel/highway-v1", scenario=name, strength=3) == Highway.scenario(name, 3), "as in a study"
     assert make_env(known, strength=1).spec.name == "sentinel/highway"
     assert identity(env) != identity(Highway())
 

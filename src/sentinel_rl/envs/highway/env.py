@@ -114,20 +114,43 @@ class Highway(eqx.Module):
         check(self)
 
     @classmethod
-    def preset(cls, name: str, **settings: Any) -> Self:
+    def preset(cls, name: str, scenario: str | None = None, strength: float = STRENGTH, **settings: Any) -> Self:
         """The highway of a name.
 
         Args:
             name: ``"highway-v1"`` is the paper's (5 lanes, 10 other vehicles, 40 decisions), ``"highway-v0"`` and
                 ``"highway-fast-v0"`` are highway-env's own.
-            settings: replace those of the name.
+            scenario: a shift of its traffic, see `Highway.scenario`; as text it can be a setting of a study.
+            strength: of the scenario.
+            settings: replace those of the name and the scenario.
 
         Raises:
             ValueError: for a name that is not one of the three, or an impossible setting.
         """
         if name not in PRESETS:
             raise ValueError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")
-        return cls(**(PRESETS[name] | settings))
+        shifted = {} if scenario is None else scenario_settings(scenario, strength)
+        return cls(**(PRESETS[name] | shifted | settings))
+
+    @classmethod
+    def scenario(cls, name: str, strength: float = STRENGTH, **settings: Any) -> Self:
+        """The paper's highway with traffic that it does not have in training.
+
+        Args:
+            name: one of `scenario_names`.
+            strength: above 0, where the traffic is as in training; the tables have 1, 2 and 3.
+            settings: replace those of the scenario.
+
+        Raises:
+            ValueError: for an unknown name, or an impossible strength or setting.
+
+        Example:
+            >>> Highway.scenario("dense", 1).vehicles_density
+            2.0
+            >>> Highway.scenario("braker").spec.name
+            'sentinel/highway-braker-v1'
+        """
+        return cls.preset("highway-v1", name, strength, **settings)
 
     @classmethod
     def scenario(cls, name: str, strength: float = STRENGTH, **settings: Any) -> Self:
