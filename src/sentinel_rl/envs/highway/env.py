@@ -152,26 +152,6 @@ class Highway(eqx.Module):
         """
         return cls.preset("highway-v1", name, strength, **settings)
 
-    @classmethod
-    def scenario(cls, name: str, strength: float = STRENGTH, **settings: Any) -> Self:
-        """The paper's highway with traffic that it does not have in training.
-
-        Args:
-            name: one of `scenario_names`.
-            strength: above 0, where the traffic is as in training; the tables have 1, 2 and 3.
-            settings: replace those of the scenario.
-
-        Raises:
-            ValueError: for an unknown name, or an impossible strength or setting.
-
-        Example:
-            >>> Highway.scenario("dense", 1).vehicles_density
-            2.0
-            >>> Highway.scenario("braker").spec.name
-            'sentinel/highway-braker-v1'
-        """
-        return cls(**(scenario_settings(name, strength) | settings))
-
     @property
     def spec(self) -> EnvSpec:
         """Five numbers in [-1, 1] for every observed vehicle, five actions."""
