@@ -25,10 +25,13 @@ from sentinel_rl.training.schedule import Plan
 
 # CDQN goes first: the others are compared with it.
 AGENTS: dict[str, tuple[str, dict[str, Any]]] = {
-    "cdqn": ("cdqn", {}),
-    "sentinel-4": ("sentinel", {"k": 4}),
-    "sentinel-4-neutral": ("sentinel", {"k": 4, "aleatory": "expectation", "epistemic": "expectation"}),
-    "sentinel-4-member": ("sentinel", {"k": 4, "bootstrap_action": "member"}),
+    "cdqn": ("cdqn", {"preset": "paper"}),
+    "sentinel-4": ("sentinel", {"preset": "paper", "k": 4}),
+    "sentinel-4-neutral": (
+        "sentinel",
+        {"preset": "paper", "k": 4, "aleatory": "expectation", "epistemic": "expectation"},
+    ),
+    "sentinel-4-member": ("sentinel", {"preset": "paper", "k": 4, "bootstrap_action": "member"}),
     "vdqn": ("vdqn", {}),
     "vdqn-cvar": ("vdqn-cvar", {}),
     "vdqn-2e-3": ("vdqn", {"learning_rate": 2e-3, "use_epsilon": True}),

@@ -58,7 +58,7 @@ def train_all(agent: Any, plan: Plan, seeds: list[int]) -> tuple[list[dict[str, 
 
 def measure(k: int, risk: str, reading: str, seeds: list[int], steps: int) -> tuple[list[dict[str, Any]], float]:
     """Train all seeds; returns a row per seed and the seconds it took after compiling."""
-    agent = make_sentinel(CartPole(200).spec, k=k, reading=reading, **RISKS[risk])
+    agent = make_sentinel(CartPole(200).spec, preset="paper", k=k, reading=reading, **RISKS[risk])
     plan = Plan(steps=steps, epsilon_fraction=0.10 if reading == "literal" else 0.25)
     rows, seconds = train_all(agent, plan, seeds)
     return [{"risk": risk, "k": k, "reading": reading, **row} for row in rows], seconds

@@ -164,7 +164,8 @@ def show(given: argparse.Namespace) -> None:
         for agent in AGENTS:
             runs = [row for row in rows if (row["env"], row["agent"], row["steps"]) == (name, agent, str(steps))]
             one = summarise(np.array([float(row["mean_return"]) for row in runs]))
-            cells.append(f"{one.mean:.1f} [{one.low:.1f}, {one.high:.1f}]" if runs else "not run")
+            interval = f"[{one.low:.1f}, {one.high:.1f}]" if len(runs) > 1 else "(one run)"
+            cells.append(f"{one.mean:.1f} {interval}" if runs else "not run")
         print("| " + " | ".join(cells) + " |")
 
 

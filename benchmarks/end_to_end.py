@@ -44,7 +44,7 @@ def host(steps: int) -> float | None:
     from sentinel_rl import Sentinel
 
     def learn(count: int) -> object:
-        return Sentinel("MlpPolicy", "highway-env", samples=100, learn_every=100, seed=0).learn(count)
+        return Sentinel("MlpPolicy", "highway-env", preset="paper", samples=100, learn_every=100, seed=0).learn(count)
 
     learn(250)
     return _rate(lambda: learn(steps), steps)

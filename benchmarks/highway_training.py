@@ -24,7 +24,7 @@ from sentinel_rl.training.schedule import make_plan
 
 ENV = Highway.preset("highway-v1")
 PLAN = {"learn_every": "triangular", "epsilon_fraction": 0.1, "epsilon_end": 0.05}
-PAPER = {"k": 4, "samples": 1_000, "target_every": 5, "v_min": 0.0, "v_max": 40.0}
+PAPER = {"preset": "paper", "k": 4, "samples": 1_000, "target_every": 5, "v_min": 0.0, "v_max": 40.0}
 POLICIES = {"random": {}, "idle": {"action": 1}}
 LEVELS = {"composite": (0.25, 0.25), "additive": (0.25, 1.0), "risk-neutral": (1.0, 1.0)}  # aleatory, epistemic
 FIELDS = ("agent", "seed", "steps", "crashes", "episodes", "last_100")

@@ -2,12 +2,15 @@
 
 from typing import NamedTuple
 
+import gymnasium
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from sentinel_rl.agents.options import make_sentinel
 from sentinel_rl.replay import Horizon, Replay, Transition, init_replay
+from sentinel_rl.training.host_envs import VectorWorld
 
 GAMMA = 0.9
 
@@ -81,3 +84,9 @@ def test_draws_are_the_episodes_as_they_happened(copies: int, waits: bool, steps
             np.testing.assert_allclose(found, by_hand(seen, int(number), steps, limit_ends), rtol=1e-5)
         np.testing.assert_array_equal(np.ravel(drawn.transitions.obs), [seen[t].obs for t in np.ravel(drawn.number)])
         np.testing.assert_array_equal(np.ravel(drawn.transitions.action), np.ravel(drawn.number) % 3)
+
+
+def test_the_replay_of_a_vector_knows_how_many_write_into_it():
+    world = VectorWorld(gymnasium.make_vec("CartPole-v1", num_envs=3, vectorization_mode="sync"), seed=0)
+    form = jax.eval_shape(lambda key: make_sentinel(world.spec, k=2).init(world.spec, key), jax.random.key(0))
+    assert form.replay.copies == world.spec.copies == 3

@@ -98,7 +98,7 @@ def make_neutral(settings: Settings) -> Any:
     """Risk-neutral SENTINEL-4 with a support that fits the laws."""
     neutral = {"aleatory": "expectation", "epistemic": "expectation"}
     grid = {"v_min": settings.low, "v_max": settings.high, "atoms": settings.atoms}
-    return make_agent("sentinel", Toy().spec, **dict(settings.options), **neutral, **grid)
+    return make_agent("sentinel", Toy().spec, preset="paper", **dict(settings.options), **neutral, **grid)
 
 
 def snapshots(agents: Sequence[tuple[float, Any]], settings: Settings) -> Iterator[Snapshot]:

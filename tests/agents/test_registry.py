@@ -22,6 +22,7 @@ from sentinel_rl.agents.registry import (
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
+from sentinel_rl.heads import QuantileHead
 from sentinel_rl.risk import CVaR
 from tests.learners import OPTIONS
 
@@ -163,11 +164,21 @@ def test_an_agent_can_be_made_again_from_its_options(name: str):
 
 
 def test_options_that_make_an_agent_again_have_all_its_numbers():
-    agent = make_agent("sentinel", POLE, k=3, aleatory="wang:0.5", v_max=50.0, atoms=7, lam=2.5)
+    agent = make_agent("sentinel", POLE, k=3, aleatory="wang:0.5", v_max=150.0, atoms=7, lam=2.5)
     name, options = named_options(agent) or ("", {})
     assert (name, options["k"], options["lam"], options["atoms"]) == ("sentinel", 3, 2.5, 7)
-    assert (options["v_min"], options["v_max"]) == (0.0, 50.0)
-    np.testing.assert_array_equal(options["epistemic"].alpha, CVaR(0.25).alpha)
+    assert (options["v_min"], options["v_max"]) == (0.0, 150.0)
+    np.testing.assert_array_equal(options["epistemic"].alpha, CVaR(0.5).alpha)
+
+
+@pytest.mark.parametrize(
+    "given", [{"head": "quantile"}, {"head": QuantileHead(5, 0.5)}, {"head": "quantile", "n_step": 7}]
+)
+def test_an_agent_of_quantiles_is_made_again(given: dict[str, Any]):
+    agent = make_agent("sentinel", POLE, **given)
+    name, options = named_options(agent) or ("", {})
+    assert options["preset"] == "learner"
+    assert make_agent(name, POLE, **options) == agent
 
 
 def test_an_agent_of_an_unknown_class_has_no_name():

@@ -1,5 +1,6 @@
 """Ensembles of networks: the paper's number of parameters, their first values, and a loop over members and actions."""
 
+import dataclasses
 import subprocess
 import sys
 
@@ -8,7 +9,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sentinel_rl.nets import Networks, init_networks, orthogonal
+from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.nets import Networks, init_networks, make_networks, orthogonal, stretching
 
 SIZES = {"members": 3, "obs_size": 2, "num_actions": 2, "atoms": 5, "hidden": (4, 6)}
 
@@ -126,3 +128,18 @@ print(Training([agent] * 2, env, Plan(), [0, 1]).agent_states()[1].online.weight
 """
     found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, check=True)
     assert found.stdout.strip() == "(3, 1, 256, 100)"
+
+
+def test_numbers_with_narrow_bounds_are_stretched():
+    """Networks that stretch see what others see of the stretched observation, in all three ways of asking."""
+    spec = EnvSpec("car", 2, 3, obs_low=(-1.2, -0.07), obs_high=(0.6, 0.07))
+    scale = np.array(stretching(spec), np.float32)
+    np.testing.assert_allclose(scale, [1, 1 / 0.07])
+    assert stretching(dataclasses.replace(spec, obs_low=(-1.0, -np.inf), obs_high=(1.0, np.inf))) is None
+    assert stretching(EnvSpec("unknown", 2, 3)) is None
+    plain, stretched = (make_networks(jax.random.key(0), 2, spec, 4, "mlp", (5,), stretch) for stretch in (False, True))
+    obs = jnp.array([[0.5, 0.03], [-1.0, -0.07], [0.1, 0.0]])
+    np.testing.assert_allclose(stretched.batch(obs), plain.batch(obs * scale[None]), rtol=1e-5)
+    np.testing.assert_allclose(stretched.columns(obs), plain.columns(obs * scale[None]), rtol=1e-5)
+    own = jnp.stack([obs, obs])
+    np.testing.assert_allclose(stretched.per_member(own), plain.per_member(own * scale[None, None]), rtol=1e-5)

@@ -47,6 +47,7 @@ OTHER: dict[str, Any] = {
     "time_limit": "bootstrap",
     "head": dataclasses.replace(AGENT.support, high=99.0),
     "n_step": 9,
+    "stretch": True,
     "max_grad_norm": 9.0,
     "k": 9,
     "epistemic": CVaR(0.3),

@@ -37,7 +37,7 @@ from tests.training.pole import AGENT, ENV, PLAN, bit_equal
 FILES = Path(__file__).parents[1] / "fixtures" / "v0_1"
 POLE = EnvSpec("CartPole-v1", 4, 2, reward_range=(1.0, 1.0), max_steps=500)
 OBS = np.linspace(-1, 1, 20).reshape(5, 4) * 0.1
-SIZES: dict[str, Any] = {"k": 2, "hidden": (4,), "capacity": 300, "samples": 16, "batch": 8}
+SIZES: dict[str, Any] = {"k": 2, "hidden": (4,), "capacity": 300, "samples": 16, "batch": 8, "preset": "paper"}
 
 # Every field of every agent of version 0.1, as that version made it without options.
 _REPLAY = {

@@ -63,6 +63,7 @@ class SentinelAgent(ReplayAgent):
         hidden: sizes of the hidden layers; those that go with the encoder when None.
         encoder: one network per member and action (``"separate"``), one per member (``"mlp"``), one for rows that can
             be exchanged (``"set"``), what fits the observation (``"auto"``), or an `sentinel_rl.nets.Encoder`.
+        stretch: numbers of an observation that the environment bounds narrowly are multiplied so that they reach 1.
         draws: every member draws its own samples (``"own"``), or all share a draw and each counts what its mask lets it
             see (``"shared"``): K passes through the networks for the targets instead of K squared.
         bootstrap_action: networks that choose the successor's action: the ensemble's ``"online"`` networks with FTRL
@@ -83,6 +84,7 @@ class SentinelAgent(ReplayAgent):
     mask_rate: float | Array = 1 / 3
     hidden: tuple[int, ...] | None = eqx.field(static=True, default=None)
     encoder: Any = eqx.field(static=True, default="separate")
+    stretch: bool = eqx.field(static=True, default=False)
     draws: Draws = eqx.field(static=True, default="own")
     bootstrap_action: BootstrapAction = eqx.field(static=True, default="online")
     target_update: TargetUpdate = eqx.field(static=True, default="copy")
@@ -92,7 +94,7 @@ class SentinelAgent(ReplayAgent):
 
     def init(self, spec: EnvSpec, key: jax.Array) -> SentinelState:
         """Draw the networks; the target networks start as copies."""
-        online = make_networks(key, self.k, spec, self.head.outputs, self.encoder, self.hidden)
+        online = make_networks(key, self.k, spec, self.head.outputs, self.encoder, self.hidden, self.stretch)
         optimiser = self._adam.init(online)
         replay = init_replay(self.capacity, spec.obs_size, self.k, spec.copies)
         return SentinelState(online, online, optimiser, self._target_adam.init(online), replay)

@@ -161,8 +161,16 @@ def spec_of(env: Any) -> EnvSpec:
     limit = env.spec.max_episode_steps if env.spec is not None else None
     spec = EnvSpec(name, observed.size, int(actions.n), None, limit)
     if observed.image is None:
-        return spec
+        low, high = _bounds(observations)
+        return dataclasses.replace(spec, obs_low=low, obs_high=high)
     return dataclasses.replace(spec, obs_shape=observed.image, structure="image")
+
+
+def _bounds(space: gymnasium.Space[Any]) -> tuple[tuple[float, ...] | None, tuple[float, ...] | None]:
+    """The bounds of the numbers of a box that is a vector; None for other spaces."""
+    if not isinstance(space, gymnasium.spaces.Box) or len(space.shape) != 1:
+        return None, None
+    return tuple(map(float, space.low)), tuple(map(float, space.high))
 
 
 def single_spaces(env: Any) -> tuple[gymnasium.Space[Any], gymnasium.Space[Any]]:

@@ -2,7 +2,14 @@
 
 from sentinel_rl.nets.cnn import CNNEncoder
 from sentinel_rl.nets.encoders import Encoder, SetEncoder
-from sentinel_rl.nets.ensemble import EncodedNetworks, EncoderName, known_encoder, make_networks, resolve_encoder
+from sentinel_rl.nets.ensemble import (
+    EncodedNetworks,
+    EncoderName,
+    known_encoder,
+    make_networks,
+    resolve_encoder,
+    stretching,
+)
 from sentinel_rl.nets.initial import Init, fan_in_uniform, glorot_uniform, orthogonal
 from sentinel_rl.nets.mlp import Layout, Networks, init_networks
 
@@ -22,4 +29,5 @@ __all__ = [
     "make_networks",
     "orthogonal",
     "resolve_encoder",
+    "stretching",
 ]

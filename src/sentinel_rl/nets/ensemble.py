@@ -102,6 +102,22 @@ def _named_encoder(spec: EnvSpec, name: str, sizes: tuple[int, ...]) -> Encoder:
     return SetEncoder(sizes)
 
 
+def stretching(spec: EnvSpec) -> tuple[float, ...] | None:
+    """What to multiply an observation by so that numbers that stay within less than 1 may reach 1; None for nothing.
+
+    MountainCar's speed stays within .07: beside a position of about 1, a network hardly sees it.
+
+    Example:
+        >>> [round(x, 2) for x in stretching(EnvSpec("Mine", 2, 3, obs_low=(-1.2, -0.07), obs_high=(0.6, 0.07)))]
+        [1.0, 14.29]
+    """
+    if spec.obs_low is None or spec.obs_high is None:
+        return None
+    widest = [max(abs(low), abs(high)) for low, high in zip(spec.obs_low, spec.obs_high, strict=True)]
+    scale = tuple(1 / width if 0 < width < 1 else 1.0 for width in widest)
+    return None if all(factor == 1.0 for factor in scale) else scale
+
+
 def make_networks(
     key: jax.Array,
     members: int,
@@ -109,6 +125,7 @@ def make_networks(
     outputs: int,
     encoder: str | Encoder = "auto",
     hidden: tuple[int, ...] | None = None,
+    stretch: bool = False,
 ) -> Any:
     """Draw the networks of an ensemble.
 
@@ -121,6 +138,8 @@ def make_networks(
         encoder: ``"separate"`` is one network per member and action (the paper), ``"mlp"`` one per member, ``"set"``
             one for rows that can be exchanged, ``"cnn"`` one for images; or an `Encoder`.
         hidden: sizes of the hidden layers; those of `HIDDEN` when None.
+        stretch: multiply numbers that the environment bounds narrowly, see `stretching`; where `encoder` is
+            ``"separate"`` or ``"mlp"``.
 
     Raises:
         UsageError: for an unknown encoder, one that does not fit the observation, or one that returns no features.
@@ -129,7 +148,8 @@ def make_networks(
     if isinstance(encoder, str):
         if encoder in ("separate", "mlp"):
             layout: Literal["separate", "shared"] = "separate" if encoder == "separate" else "shared"
-            return init_networks(key, members, spec.obs_size, spec.num_actions, outputs, sizes, layout)
+            scale = stretching(spec) if stretch else None
+            return init_networks(key, members, spec.obs_size, spec.num_actions, outputs, sizes, layout, scale=scale)
         encoder = _named_encoder(spec, encoder, sizes)
     encoder_key, head_key = jax.random.split(key)
     try:

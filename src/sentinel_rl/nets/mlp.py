@@ -16,15 +16,17 @@ class Networks(eqx.Module):
     """K members' return networks: ``weights[l]`` is ``[K, heads, in, out]``, ``biases[l]`` is ``[K, heads, out]``.
 
     ``separate`` has one network per member and action (the paper), ``shared`` one per member with all actions in
-    its last layer.
+    its last layer. What is observed is multiplied by ``scale``, where there is one.
     """
 
     weights: tuple[Float[Array, "K heads _ _"], ...]
     biases: tuple[Float[Array, "K heads _"], ...]
     num_actions: int = eqx.field(static=True)
+    scale: tuple[float, ...] | None = eqx.field(static=True, default=None)
 
     def __call__(self, obs: Float[Array, " obs"]) -> Float[Array, "K A n"]:
         """Return the logits of every member and action for one observation."""
+        obs = self._scaled(obs)
         logits = jax.vmap(jax.vmap(_mlp, in_axes=(0, 0, None)), in_axes=(0, 0, None))(self.weights, self.biases, obs)
         members, heads, outputs = logits.shape
         return logits.reshape(members, self.num_actions, heads * outputs // self.num_actions)
@@ -34,7 +36,7 @@ class Networks(eqx.Module):
 
         What follows on a CPU (softmax, running sums over the atoms) is then done for 16 observations at once.
         """
-        x = jnp.einsum("khio,bi->khob", self.weights[0], obs) + self.biases[0][..., None]
+        x = jnp.einsum("khio,bi->khob", self.weights[0], jax.vmap(self._scaled)(obs)) + self.biases[0][..., None]
         for weight, bias in zip(self.weights[1:], self.biases[1:], strict=True):
             x = jnp.einsum("khio,khib->khob", weight, jax.nn.relu(x)) + bias[..., None]
         members, heads, outputs, batch = x.shape
@@ -53,6 +55,9 @@ class Networks(eqx.Module):
 
         return jax.vmap(jax.vmap(one, in_axes=(None, 0)))(self, obs)
 
+    def _scaled(self, obs: Float[Array, " obs"]) -> Float[Array, " obs"]:
+        return obs if self.scale is None else obs * jnp.asarray(self.scale, obs.dtype)
+
     @property
     def parameters(self) -> int:
         """The number of learnable parameters."""
@@ -68,6 +73,7 @@ def init_networks(
     hidden: tuple[int, ...] = (32, 32, 128),
     layout: Layout = "separate",
     draw: Init = glorot_uniform,
+    scale: tuple[float, ...] | None = None,
 ) -> Networks:
     """Draw the weights; biases are zero."""
     if layout not in get_args(Layout):
@@ -78,7 +84,7 @@ def init_networks(
     for layer_key, fan_in, fan_out in zip(jax.random.split(key, len(sizes) - 1), sizes, sizes[1:], strict=False):
         weights.append(draw(layer_key, (members, heads, fan_in, fan_out)))
         biases.append(jnp.zeros((members, heads, fan_out)))
-    return Networks(tuple(weights), tuple(biases), num_actions)
+    return Networks(tuple(weights), tuple(biases), num_actions, scale)
 
 
 def _mlp(weights: tuple[Array, ...], biases: tuple[Array, ...], x: Array) -> Array:
