@@ -96,7 +96,7 @@ def test_the_guarded_maze_has_the_answers_of_the_documentation():
 
 
 def test_the_short_way_by_hand():
-    """Without slips: 5 steps, the fifth into the guarded cell, the seventh to the goal: 16 - 6 = 10."""
+    """Without slips: six steps, the fourth into the guarded cell, the last to the goal; fourteen around the walls."""
     world = GridWorld.preset("GuardedMaze-v0", slip=0.0)
     short, long = best_mean(world).law, best_cvar(world, 0.05).law
     assert short.values.max() == 16 - 5
