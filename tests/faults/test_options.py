@@ -184,11 +184,27 @@ OPTIONS: dict[tuple[str, ...], tuple[str, ...]] = {
     TRAIN: (
         *("--steps", "--seeds", "--agent", "--k", "--aleatory", "--epistemic", "--lam", "--preset", "--reading"),
         *("--gamma", "--set", "--save-every", "--evaluate-every", "--evaluate", "--env", "--out"),
+        *("--env-kwargs", "--wrapper", "--config", "--keep"),
     ),
-    ("eval", "policy.zip"): ("--episodes", "--seed", "--on", "--gamma", "--env", "--set", ""),
-    ("assess", "policy.zip"): ("--obs", "--seed-index", "--plot", ""),
-    ("watch", "policy.zip"): ("--episodes", "--seed", "--first", "--seed-index", "--on", "--html", "--save", ""),
-    ("frontier", "policy.zip"): ("--episodes", "--seed", ""),
+    ("sweep", "study", "--env", "CartPole-v0"): (
+        *("--vary", "--trials", "--env", "--steps", "--seeds", "--agent", "--metric", "--evaluate", "--set"),
+        *("--env-kwargs", "--wrapper", "--config", "--seed", ""),
+    ),
+    ("scenes", "policy.zip"): ("--plot", ""),
+    ("plot",): ("--metric", ""),
+    ("export", "policy.zip"): ("--onnx", "--stablehlo", "--seed-index", "--aleatory", "--epistemic", ""),
+    ("calibrate", "policy.zip"): ("--episodes", "--seed", "--on", "--seed-index", ""),
+    ("abstain", "policy.zip"): (
+        *("--fallback", "--set", "--on", "--score", "--coverage", "--episodes", "--seed", "--seed-index", ""),
+    ),
+    ("stress", "policy.zip"): ("--split", "--strengths", "--episodes", "--seed", ""),
+    ("eval", "policy.zip"): ("--episodes", "--seed", "--on", "--gamma", "--env", "--set", "--recalibrate", ""),
+    ("assess", "policy.zip"): ("--obs", "--seed-index", "--plot", "--recalibrate", ""),
+    ("watch", "policy.zip"): (
+        *("--episodes", "--seed", "--first", "--seed-index", "--on", "--html", "--save", "--with", "--port", ""),
+        *("--gif", "--mp4", "--png", "--capture", "--do", "--avoid", "--decisions", "--width", "--speed"),
+    ),
+    ("frontier", "policy.zip"): ("--episodes", "--seed", "--risk", "--gain", "--alphas", "--on", ""),
     ("verify",): ("",),
     ("risk", "cvar:0.25"): ("",),
     ("risk",): ("",),
@@ -300,4 +316,4 @@ def test_the_fuzz_knows_every_command_and_option():
         }
         missing = {option for option in wanted if re.match("--", option)} - known.get(name, set()) - {"--help"}
         assert name in known, f"attack the command {name} too"
-        assert not missing - {"--tensorboard", "--csv", "--out"}, f"attack {missing} of {name} too"
+        assert not missing - {"--tensorboard", "--csv", "--wandb", "--out"}, f"attack {missing} of {name} too"

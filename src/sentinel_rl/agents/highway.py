@@ -129,11 +129,7 @@ class HighwaySearch(FixedPolicy):
     gamma: float | Array = 0.99
 
     def __check_init__(self) -> None:
-        if not is_whole(self.depth, 1, _DEEPEST) or not is_whole(self.hold, 0, _LONGEST_HOLD):
-            raise UsageError(
-                f"a search has a depth of 1 to {_DEEPEST} and holds for 0 to {_LONGEST_HOLD} decisions, got "
-                f"depth={shown(self.depth)} and hold={shown(self.hold)}"
-            )
+        _require_search(self.depth, self.hold)
 
     def act(self, state: Any, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
         """An observation is not enough.
@@ -239,4 +235,13 @@ def make_highway_search(spec: EnvSpec, **options: Any) -> HighwaySearch:
     """
     require_known(options, SEARCH_OPTIONS)
     require_highway(spec, "highway-search")
+    _require_search(options.get("depth", HighwaySearch.depth), options.get("hold", HighwaySearch.hold))
     return HighwaySearch(**checked(HighwaySearch, options))
+
+
+def _require_search(depth: object, hold: object) -> None:
+    if not is_whole(depth, 1, _DEEPEST) or not is_whole(hold, 0, _LONGEST_HOLD):
+        raise UsageError(
+            f"a search has a depth of 1 to {_DEEPEST} and holds for 0 to {_LONGEST_HOLD} decisions, got "
+            f"depth={shown(depth)} and hold={shown(hold)}"
+        )

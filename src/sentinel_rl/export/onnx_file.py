@@ -35,7 +35,7 @@ def to_onnx(policy: Trained, path: str | Path) -> Path:
     seen = graph.input("observation", tuple(policy.handle.obs_shape))
     with in_arrays():
         found = lower(graph, decide, seen)
-    action = found.pop("action")
+    action = _tensor(graph, found.pop("action"))
     to_int64 = graph.one("Cast", action.name, to=onnx.TensorProto.INT64)
     outputs = {"action": Tensor(to_int64, (), np.dtype(np.int64))}
     outputs |= {name: _tensor(graph, found[name]) for name in sorted(found, key=lambda name: name != "value")}
