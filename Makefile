@@ -10,6 +10,9 @@ PIP := $(BIN)/python -m pip -qq --disable-pip-version-check
 PYTEST := $(BIN)/python -m pytest
 PARALLEL := --numprocesses auto --maxprocesses 8
 LOCKS := base test docs bench clients dev
+# With hashes, so that pip installs nothing else: what users install, and what tests and documents it. The clients bring
+# torch, of which pip finds other builds on other machines.
+HASHED := base test docs
 
 export MPLBACKEND := Agg
 export SDL_VIDEODRIVER := dummy
@@ -37,15 +40,21 @@ docs-serve: $(VENV)/.docs  ## serve the documentation and rebuild it on change
 	@$(BIN)/mkdocs serve
 
 ##@ Check
-.PHONY: test test-clients test-long lint format
+.PHONY: test test-clients test-long test-package test-faults lint format
 test: lint  ## lint, then the light tests and doctests
 	@$(PYTEST) $(PARALLEL) $(ARGS)
 
-test-clients: $(VENV)/.test $(VENV)/.clients  ## the tests against heavy real parts (torch, highway-env, ...)
+test-clients: $(VENV)/.test $(VENV)/.clients $(VENV)/.zoo  ## the tests against heavy real parts (torch, highway-env, ...)
 	@$(call run-marked,clients and not slow)
 
 test-long: $(VENV)/.test $(VENV)/.clients  ## the tests that take minutes
 	@$(call run-marked,slow)
+
+test-faults: $(VENV)/.test $(VENV)/.clients  ## the attacks on files, options, environments and processes, counted
+	@$(PYTEST) $(PARALLEL) -m attack --attacks $(ARGS)
+
+test-package: $(VENV)/.test  ## build the wheel, install it in clean environments, run doctor and demo there
+	@$(PYTEST) tests/package -m slow $(ARGS)
 
 lint: $(VENV)/.test  ## style, types and layers
 	@$(BIN)/ruff check --quiet
@@ -72,7 +81,8 @@ lock: $(VENV)/.dev  ## pin requirements/*.in and pyproject.toml into requirement
 	@constraints=; for name in $(LOCKS); do \
 		echo "locking requirements/$$name.txt"; \
 		project=; [ $$name != base ] || project=pyproject.toml; \
-		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate \
+		case " $(HASHED) " in *" $$name "*) hashes=--generate-hashes ;; *) hashes= ;; esac; \
+		$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --no-annotate $$hashes \
 			--custom-compile-command "make lock" $(if $(UPGRADE),--upgrade) $$constraints \
 			--output-file requirements/$$name.txt $$project requirements/$$name.in >/dev/null || exit; \
 		constraints="$$constraints --constraints requirements/$$name.txt"; \
@@ -111,6 +121,12 @@ $(VENV)/.base: requirements/base.txt pyproject.toml | $(VENV)/.created
 	@echo "installing $< and sentinel-rl"
 	@$(PIP) install --requirement $<
 	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# RL Baselines3 Zoo does not fit into the environment: it has a folder of its own within it.
+$(VENV)/.zoo: requirements/zoo.txt $(VENV)/.base
+	@echo "installing $<"
+	@$(PIP) install --upgrade --no-deps --target $(VENV)/zoo --requirement $<
 	@touch $@
 
 # gymnax asks for an older Gymnasium than ours, with which it runs nevertheless.

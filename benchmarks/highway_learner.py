@@ -3,10 +3,12 @@
     python benchmarks/highway_learner.py risk --runs 50 --seed 2000
     python benchmarks/highway_learner.py ablation --runs 12 --seed 100
     python benchmarks/highway_learner.py show --out results/learner/risk.csv
+    python benchmarks/highway_learner.py picture --out results/learner/risk.csv
 
 ``value`` is the mean discounted return of the frozen policy (the task's own gamma .99), ``tail`` its CVaR .25, and
 ``crashes`` those of the ego during training, exploration included. An accelerator trains all agents of a table in one
-program. ``show`` prints the table of a file again.
+program. ``show`` prints the table of a file again, and ``picture`` draws it as ``results/learner/frontier.svg``,
+beside the agents of `results/table-highway`.
 """
 
 import argparse
@@ -19,6 +21,7 @@ from typing import Any, Literal
 import jax
 import numpy as np
 
+from sentinel_rl.plotting import BLACK, BLUE, GREY, RED, figure, save
 from sentinel_rl.study import Cell, Evaluation, Record, summarise
 from sentinel_rl.study.batching import grouped
 from sentinel_rl.study.run import run_cells
@@ -39,6 +42,21 @@ SHOWN: Mapping[str, Literal["low", "high"]] = {
     "terminations_per_1000": "high",
     "crashes": "high",
 }
+TABLE = Path("results/table-highway")
+# The value of a search with the exact model, 500 episodes: see `docs/highway.md`.
+CEILING = 32.84
+# Colour, words and place of the words of our agents in the picture; and the others that are named there.
+OURS = {
+    "neutral": (BLACK, "neutral", (10, -5)),
+    "CVaR .5 o CVaR .5": (BLUE, "composite CVaR .5", (4, -19)),
+    "additive CVaR .25": (RED, "additive CVaR .25", (-124, -3)),
+    "CVaR .25 o CVaR .25": (BLUE, "composite CVaR .25", (-136, -16)),
+}
+NAMED: dict[str, Any] = {
+    name: {"xytext": (8, -4), "textcoords": "offset points", "fontsize": 11, "color": GREY}
+    for name in ("always SLOWER", "idle")
+}
+NAMED |= {"random": {**NAMED["idle"], "xytext": (-54, -4)}}
 NEUTRAL = {"epistemic": "cvar:1", "aleatory": "cvar:1"}
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "the preset, neutral": {},
@@ -90,7 +108,7 @@ def rows(record: Record) -> list[dict[str, Any]]:
 def main() -> None:
     """Train, print the table and write the single runs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=("risk", "ablation", "show"))
+    parser.add_argument("table", choices=("risk", "ablation", "show", "picture"))
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=100)
     parser.add_argument("--steps", type=int, default=100_000)
@@ -99,9 +117,8 @@ def main() -> None:
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="options of all agents")
     parser.add_argument("--out", type=Path, help="file for the single runs, CSV")
     given = parser.parse_args()
-    if given.table == "show":
-        with given.out.open(newline="") as file:
-            show([{**row, **{name: float(row[name]) for name in SHOWN}} for row in csv.DictReader(file)])
+    if given.table in ("show", "picture"):
+        (show if given.table == "show" else picture)(read(given.out))
         return
     options = {name: _value(text) for name, _, text in (pair.partition("=") for pair in given.set)}
     seeds = list(range(given.seed, given.seed + given.runs))
@@ -124,6 +141,62 @@ def main() -> None:
             writer = csv.DictWriter(file, list(single[0]), lineterminator="\n")
             writer.writeheader()
             writer.writerows(single)
+
+
+def read(path: Path) -> list[dict[str, Any]]:
+    """The single runs of a file."""
+    with path.open(newline="") as file:
+        return [{**row, **{name: float(row[name]) for name in SHOWN}} for row in csv.DictReader(file)]
+
+
+def picture(single: list[dict[str, Any]]) -> None:
+    """Draw value against crashes in training: ours, the paper's constants, what the paper prints, and the ceiling."""
+    with (TABLE / "table-highway.csv").open(newline="") as file:
+        constants = {(row["agent"], row["metric"]): row for row in csv.DictReader(file)}
+    with figure(9.6, 5.4) as drawing:
+        axes = drawing.subplots()
+        axes.set_xscale("log")
+        axes.axhline(CEILING, color=BLACK, linewidth=1, linestyle="--")
+        axes.text(5800, CEILING + 0.15, "search with the exact model", ha="right", fontsize=11)
+        for (agent, metric), row in constants.items():
+            if metric != "value":
+                continue
+            crashes = constants[agent, "crashes"]
+            axes.plot(float(crashes["mean"]), float(row["mean"]), "o", color=GREY, markersize=7)
+            if agent in NAMED:
+                axes.annotate(agent, (float(crashes["mean"]), float(row["mean"])), **NAMED[agent])
+            if row["paper_mean"]:
+                printed = float(crashes["paper_mean"]), float(row["paper_mean"])
+                axes.plot(*printed, "o", color=GREY, markersize=7, mfc="none")
+                if agent == "SENTINEL-4 composite":
+                    axes.annotate("SENTINEL-4 composite, as printed", printed, **NAMED["idle"])
+        for label, (colour, words, place) in OURS.items():
+            runs = [row for row in single if row["agent"] == label]
+            x, y = (
+                summarise(np.array([row[name] for row in runs]), worse=SHOWN[name]) for name in ("crashes", "value")
+            )
+            axes.errorbar(
+                x.mean,
+                y.mean,
+                xerr=[[x.mean - x.low], [x.high - x.mean]],
+                yerr=[[y.mean - y.low], [y.high - y.mean]],
+                fmt="o",
+                color=colour,
+                markersize=9,
+            )
+            axes.annotate(words, (x.mean, y.mean), place, textcoords="offset points", fontsize=12, color=colour)
+        axes.plot([], [], "o", color=BLUE, markersize=9, label="sentinel-rl's learner")
+        axes.plot([], [], "o", color=GREY, markersize=7, label="the paper's constants, and fixed policies")
+        axes.plot([], [], "o", color=GREY, markersize=7, mfc="none", label="as the paper prints its agents")
+        axes.legend(loc="lower left")
+        axes.set(
+            xlabel="crashes during training (100 000 decisions)", ylabel="value of the frozen policy", ylim=(10, 34)
+        )
+        ticks = [20, 50, 100, 200, 500, 1000, 2000, 5000]
+        axes.set_xticks(ticks, labels=list(map(str, ticks)))
+        axes.minorticks_off()
+        for path in save(drawing, Path("results/learner/frontier")):
+            print(path)
 
 
 def show(single: list[dict[str, Any]]) -> None:

@@ -8,6 +8,8 @@ os.environ.setdefault("JAX_COMPILATION_CACHE_DIR", str(Path(__file__).parents[1]
 os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 # Compiling is the cost of a test: XLA optimises little, except where `optimised` says otherwise.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
+# For the processes that tests start, see below. Workers of a parallel run inherit it, and JAX would read it here.
+os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "").replace("--xla_cpu_use_fusion_emitters=false", "").strip()
 
 import jax
 import jaxtyping
@@ -16,6 +18,7 @@ import pytest
 from hypothesis import settings
 from jax._src import compiler
 
+from tests import attacks as attack_counts
 from tests import typecheck
 
 # The hook works on what is imported after it, so it stands before everything else.
@@ -25,12 +28,44 @@ mpl.use("Agg")
 # One device, whichever test comes first: code that asks for all cores once JAX runs gets one, and programs are shared.
 jax.devices()
 # XLA's fusion emitters take half of the time that compiling takes. JAX has run already: processes of the tests read it.
-os.environ["XLA_FLAGS"] = " ".join([os.environ.get("XLA_FLAGS", ""), "--xla_cpu_use_fusion_emitters=false"]).strip()
+os.environ["XLA_FLAGS"] = f"{os.environ['XLA_FLAGS']} --xla_cpu_use_fusion_emitters=false".strip()
 
 # "ci" repeats itself exactly; `--hypothesis-profile=explore` looks further, with fresh examples each time.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60)
 settings.register_profile("explore", deadline=None, max_examples=2000)
 settings.load_profile("ci")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--attacks", action="store_true", help="print how many attacks the tests made, by name")
+
+
+def pytest_collection_modifyitems(items):
+    """Note the attack that a test makes, where its report will have it."""
+    for item in items:
+        if marker := item.get_closest_marker("attack"):
+            (name,) = marker.args
+            assert name in attack_counts.ATTACKS, f"{item.nodeid}: no attack of tests/attacks.py is called {name!r}"
+            item.user_properties.append(("attack", name))
+
+
+def pytest_terminal_summary(terminalreporter):
+    if terminalreporter.config.getoption("--attacks"):
+        passed, failed = (
+            attack_counts.count(
+                report for report in terminalreporter.stats.get(outcome, []) if getattr(report, "when", None) == "call"
+            )
+            for outcome in ("passed", "failed")
+        )
+        terminalreporter.section("attacks")
+        for line in attack_counts.table(passed, failed):
+            terminalreporter.write_line(line)
+
+
+@pytest.fixture
+def attacks(request):
+    """Say how many attacks a test has made."""
+    return lambda number: request.node.user_properties.append(("attacks", number))
 
 
 @pytest.fixture
@@ -57,14 +92,9 @@ def untyped():
 
 # Where numbers are compared with others to many digits, they are those that users get.
 OPTIMISED = ("tests/envs/highway", "tests/returns", "tests/risk")
-# Where two programs give the same bits, they do so as users compile them.
-SAME_BITS = (
-    "tests/api/test_class.py",
-    "tests/training/test_fused.py",
-    "tests/training/test_host.py",
-    "tests/training/test_trainer.py",
-    "tests/viewer/test_record.py",
-)
+# Where two programs give the same bits, they do so as users compile them. What one module has computed is compared with
+# by others of its folder: all of them compile alike.
+SAME_BITS = ("tests/api", "tests/training", "tests/viewer")
 _usual_options = compiler.get_compile_options
 _quick = {"xla_cpu_use_fusion_emitters": False}
 
@@ -73,22 +103,20 @@ def _quick_options(*args, env_options_overrides=None, **kwargs):
     return _usual_options(*args, env_options_overrides=_quick | (env_options_overrides or {}), **kwargs)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def optimised(request):
-    """Let XLA optimise as it does for users, in the tests of numbers and where much is computed."""
-    place = request.path.relative_to(request.config.rootpath).as_posix()
-    options = _usual_options if place.startswith((*OPTIMISED, *SAME_BITS)) else _quick_options
-    if place.startswith(SAME_BITS):
-        jax.clear_caches()  # what other tests have compiled is found again, whatever the options
-    jax.config.update("jax_disable_most_optimizations", not place.startswith(OPTIMISED))
+def _compile_with(options, optimise: bool) -> None:
+    """Compile in this way from here on: what was compiled in another way is forgotten, or it would be found again."""
+    if (compiler.get_compile_options, jax.config.values["jax_disable_most_optimizations"]) != (options, not optimise):
+        jax.clear_caches()
+    jax.config.update("jax_disable_most_optimizations", not optimise)
     compiler.get_compile_options = options
 
 
-@pytest.fixture
-def quick_compile(optimised, monkeypatch):
-    """Let XLA optimise little, where a test compiles much and computes next to nothing."""
-    before = jax.config.values["jax_disable_most_optimizations"]
-    jax.config.update("jax_disable_most_optimizations", True)
-    monkeypatch.setattr(compiler, "get_compile_options", _quick_options)
-    yield
-    jax.config.update("jax_disable_most_optimizations", before)
+@pytest.fixture(autouse=True, scope="module")
+def optimised(request):
+    """Let XLA optimise as it does for users, in the tests of numbers and where much is computed.
+
+    A module that compiles much and computes next to nothing says ``COMPILE_QUICKLY = True``.
+    """
+    place = request.path.relative_to(request.config.rootpath).as_posix()
+    exact = place.startswith((*OPTIMISED, *SAME_BITS)) and not getattr(request.module, "COMPILE_QUICKLY", False)
+    _compile_with(_usual_options if exact else _quick_options, exact and place.startswith(OPTIMISED))

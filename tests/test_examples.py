@@ -19,6 +19,7 @@ def test_every_example_is_run():
         "explain_a_decision.py",
         "highway_sb3.py",  # by tests/envs/test_clients.py
         "risk_on_arrays.py",
+        "rl_zoo.py",  # by tests/clients/test_rl_zoo.py
     }
 
 

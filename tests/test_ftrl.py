@@ -11,7 +11,7 @@ from scipy import special, stats
 
 from sentinel_rl.belief import ftrl_losses, ftrl_weights
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 DIVERGENCES = ["marginal_to_member", "member_to_marginal"]
 PREFERENCES = ["consensus", "outliers"]

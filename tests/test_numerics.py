@@ -10,7 +10,7 @@ from scipy import special
 
 from sentinel_rl import _numerics as numerics
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 EDGES = np.array([0.0, 1e-300, 1e-17, 1e-3, 0.25, 0.5, 0.75, 0.999])
 

@@ -33,13 +33,19 @@ def reproduce(
     listing: Annotated[
         bool, typer.Option("--list", help="List all experiments of the paper, and the presets.")
     ] = False,
-    runs: Annotated[int | None, typer.Option(min=1, help="Independent runs; the paper's number if not given.")] = None,
-    steps: Annotated[int | None, typer.Option(min=1, help="Steps of a run; the paper's number if not given.")] = None,
+    runs: Annotated[
+        int | None, typer.Option(min=1, max=100_000, help="Independent runs; the paper's number if not given.")
+    ] = None,
+    steps: Annotated[
+        int | None, typer.Option(min=1, max=1_000_000_000, help="Steps of a run; the paper's number if not given.")
+    ] = None,
     preset: Annotated[
         str | None, typer.Option(help="What to take for the options that the paper leaves open; --list names all.")
     ] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Make it tiny, to see that all of it works.")] = False,
-    seed: Annotated[int | None, typer.Option(min=0, help="First seed of the runs; a fixed one if not given.")] = None,
+    seed: Annotated[
+        int | None, typer.Option(min=0, max=2_000_000_000, help="First seed of the runs; a fixed one if not given.")
+    ] = None,
     engine: Annotated[str, typer.Option(help="Where agents are trained: local, or ray.")] = "local",
     address: Annotated[str | None, typer.Option(help="Of the Ray cluster, with --engine ray.")] = None,
     shard: Annotated[str | None, typer.Option(metavar="I/N", help="Only the I-th of N parts of the grid.")] = None,

@@ -4,6 +4,7 @@ A check runs when the values are known. Inside ``jit``, ``vmap`` or ``grad`` the
 shapes are checked there: a bad value then flows through the formula (a NaN stays a NaN).
 """
 
+import math
 from collections.abc import Callable
 
 import jax
@@ -16,6 +17,38 @@ from sentinel_rl._numerics import PROBABILITY_TOLERANCE
 def known(*arrays: object) -> bool:
     """Tell whether all values are concrete, so that they may be looked at."""
     return not any(isinstance(array, jax.core.Tracer) for array in arrays)
+
+
+def is_whole(value: object, low: int = 0, high: int | None = None) -> bool:
+    """Tell whether a value is one whole number in a range; true and false are none.
+
+    >>> is_whole(3), is_whole(np.int64(3)), is_whole(3.0), is_whole(True), is_whole(3, low=4)
+    (True, True, False, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer):
+        return False
+    return low <= int(value) and (high is None or int(value) <= high)
+
+
+def is_number(value: object, low: float = -math.inf, high: float = math.inf) -> bool:
+    """Tell whether a value is one real number in a range, infinity included; NaN is in none.
+
+    >>> is_number(0.5), is_number(np.float32(2)), is_number(math.nan), is_number("0.5"), is_number(1j), is_number([1])
+    (True, True, False, False, False, False)
+    """
+    kinds = (int, float, np.integer, np.floating, np.ndarray, jax.Array)
+    if isinstance(value, bool) or not isinstance(value, kinds) or np.ndim(value) != 0:
+        return False
+    try:
+        return low <= float(value) <= high
+    except (OverflowError, TypeError, ValueError):
+        return False
+
+
+def shown(value: object, longest: int = 80) -> str:
+    """A value in a message: not longer than a line."""
+    told = repr(value)
+    return told if len(told) <= longest else f"{told[: longest - 3]}..."
 
 
 def parameter(name: str, value: object, allowed: Callable[[np.ndarray], np.ndarray], says: str) -> None:
@@ -66,10 +99,11 @@ def ascending(name: str, atoms: Array) -> None:
     values = np.asarray(atoms)
     if not np.isfinite(values).all():
         raise ValueError(f"{name} holds {_first(values, ~np.isfinite(values))}: atoms must be finite")
-    steps = np.diff(values, axis=-1)
-    if (steps < 0).any():
+    descends = values[..., 1:] < values[..., :-1]
+    if descends.any():
+        steps = np.diff(values.astype(np.float64), axis=-1)
         raise ValueError(
-            f"{name} do not ascend (a step of {_first(steps, steps < 0)}): sort them with their probabilities, "
+            f"{name} do not ascend (a step of {_first(steps, descends)}): sort them with their probabilities, "
             f"or use CategoricalReturn.from_samples, which sorts"
         )
 

@@ -18,7 +18,7 @@ from tests.learners import OPTIONS
 from tests.training.pole import bit_equal
 from tests.training.results import assert_same_folder, assert_same_result
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 ENV = CartPole(200)
 # Beside every agent as it is: other laws, and draws that look ahead.

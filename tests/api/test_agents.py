@@ -150,7 +150,7 @@ def test_unknown_options_are_refused(name: str):
     with pytest.raises(UsageError, match="unknown option zzz"):
         make(name, zzz=1)
     with pytest.raises(UsageError, match="unknown policy"):
-        LEARNERS[name]("CnnPolicy", "CartPole-v0")
+        LEARNERS[name]("LstmPolicy", "CartPole-v0")
 
 
 def test_only_sentinel_can_change_its_risk():

@@ -79,9 +79,9 @@ def test_bad_options_are_refused(options: dict[str, Any], message: str):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"learn_every": 0}, "at least 1 step"),
+        ({"learn_every": 0}, "a number of steps of at least 1"),
         ({"learn_every": "daily"}, "or 'triangular', got 'daily'"),
-        ({"epsilon_end": 2.0}, r"epsilon_end must be in \[0, 1\]"),
+        ({"epsilon_end": 2.0}, r"epsilon_end must be a number in \[0, 1\]"),
     ],
 )
 def test_bad_plans_are_refused(options: dict[str, Any], message: str):

@@ -99,7 +99,7 @@ def test_a_finished_or_other_run_is_not_touched(run, trained):
         (("--set", "lam=big"), "lam must be a number"),
         (("--set", "hidden=big"), "hidden must be sizes"),
         (("--set", "mask=dice"), "mask must be one of"),
-        (("--set", "learn_every=0"), "period of at least 1"),
+        (("--set", "learn_every=0"), "learn_every is a number of steps of at least 1"),
         (("--k", "0"), "k must be"),
         (("--aleatory", "cvr:0.25"), "did you mean 'cvar'"),
         (("--preset", "other"), "unknown preset"),
@@ -187,9 +187,14 @@ def test_eval(run, copied):
 
 
 def test_frontier(run, copied):
-    code, out, _ = run("frontier", copied, "--episodes", "10")
+    code, out, _ = run("frontier", copied, "--episodes", "10", "--alphas", "0.05,1")
     assert code == 0
     assert "0.05" in out
+    assert "runs" in out
+    rows = json.loads((copied / "frontier.json").read_text())["rows"]
+    assert [(row["runs"], row["episodes"]) for row in rows] == [(2, 20), (2, 20)]
+    code, _, complaint = run("frontier", copied, "--episodes", "10", "--gain", "speed")
+    assert (code, "does not tell a speed" in complaint) == (2, True)
     assert {path.suffix for path in copied.glob("frontier.*")} == {".json", ".csv", ".png", ".svg"}
 
 
@@ -206,7 +211,7 @@ def test_assess(run, trained, tmp_path):
 
 
 def test_folders_without_a_finished_run(run, copied, tmp_path):
-    for command in ("eval", "assess", "verify", "frontier"):
+    for command in ("eval", "assess", "verify", "frontier", "stress"):
         code, _, complaint = run(command, tmp_path / "nothing")
         assert code == 2
         assert "holds no training run" in complaint

@@ -7,6 +7,8 @@ A block is run as it is printed, unless a comment on the line before it says oth
 - ``<!-- long -->``: `make test` only compiles or parses it, `make test-long` runs it.
 - ``<!-- needs PACKAGE -->``: `make test` only compiles it, `make test-clients` runs it.
 - ``<!-- not run: REASON -->``: it is only compiled or parsed, because a test cannot run it.
+- ``<!-- output -->`` before text: it is what the block of Python before it prints; ``...`` stands for anything.
+- ``<!-- output, numbers vary -->``: likewise, but for the numbers, which are those of a training.
 
 Any other comment before a block is left alone.
 """

@@ -1,6 +1,8 @@
 """Every block of code in the README and the documentation works as printed; `pages` says how blocks are marked."""
 
+import contextlib
 import doctest
+import io
 import re
 import shlex
 import subprocess
@@ -62,25 +64,19 @@ def fast_programs(optimised):
 
 @pytest.mark.parametrize("page", WITH_CODE, ids=name_of)
 def test_the_blocks_of_a_page_run(page, namespace):
-    for block in blocks_of(page):
-        if (short := block.shortened()) is not None:
-            run(short, namespace)
+    run_page([(block, block.shortened()) for block in blocks_of(page)], namespace)
 
 
 @pytest.mark.clients
 @pytest.mark.parametrize("page", WITH_NEEDS, ids=name_of)
 def test_blocks_that_need_a_package_run(page, namespace):
-    for block in blocks_of(page):
-        if (short := block if block.needs else block.shortened()) is not None:
-            run(short, namespace)
+    run_page([(block, block if block.needs else block.shortened()) for block in blocks_of(page)], namespace)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("page", WITH_LONG, ids=name_of)
 def test_long_blocks_run_as_they_are_printed(page, namespace, fast_programs):
-    for block in blocks_of(page):
-        if block.runs:
-            run(block, namespace)
+    run_page([(block, block if block.runs else None) for block in blocks_of(page)], namespace)
 
 
 @every_page
@@ -130,6 +126,32 @@ def fault_of(command, page, line=None, complete=True):
     return None
 
 
+def run_page(blocks: list[tuple[Block, Block | None]], namespace: dict) -> None:
+    """Run the blocks of a page as they are to be run now, and compare what those print that are run as printed."""
+    said = None
+    for block, short in blocks:
+        if block.marker.startswith("output"):
+            assert said is None or prints(block, said), f"{block.page}:{block.line} is not what is printed:\n{said}"
+            said = None
+        elif short is not None:
+            with contextlib.redirect_stdout(io.StringIO()) as printed:
+                run(short, namespace)
+            said = printed.getvalue() if short.code == block.code and block.language == "python" else None
+        elif block.language == "python":
+            said = None
+
+
+NUMBER = re.compile(r"[-+]?\d+(\.\d+)?")
+
+
+def prints(block: Block, said: str) -> bool:
+    """Whether a block of text is what was printed."""
+    shown = block.code
+    if "numbers vary" in block.marker:
+        shown, said = (NUMBER.sub("#", text) for text in (shown, said))
+    return doctest.OutputChecker().check_output(shown, said, doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE)
+
+
 def run(block: Block, namespace: dict) -> None:
     """Run one block in the namespace of its page."""
     if block.language == "python":
@@ -177,6 +199,17 @@ def test_a_marker_makes_a_block_short():
 def test_a_marker_that_replaces_nothing_is_refused():
     with pytest.raises(ValueError, match="not in the block"):
         block("learn(1_000)\n", marker="long: 100_000 = 300").shortened()
+
+
+def test_a_wrong_output_is_found():
+    printing, output = block("print(1.5, 'a')\n"), block("1.5 a\n", "text", "output")
+    run_page([(printing, printing), (output, output)], {})
+    other = output._replace(code="2.5 a\n")
+    with pytest.raises(AssertionError, match="is not what is printed"):
+        run_page([(printing, printing), (other, other)], {})
+    varying = other._replace(marker="output, numbers vary")
+    run_page([(printing, printing), (varying, varying)], {})
+    run_page([(printing, block("print(2, 'b')\n")), (output, output)], {})  # a shortened one prints something else
 
 
 def test_a_wrong_answer_in_a_session_is_found():

@@ -104,6 +104,21 @@ def sentinel(arguments, told):
         main(arguments)
 
 
+def sentinel_until_rename(arguments, told, folder, number):
+    """The command ``sentinel``, killed when the so-many-th file or folder of a run is written and not yet renamed."""
+    left = number
+
+    def watch(event, args):
+        nonlocal left
+        if event == "os.rename" and str(folder) in str(args[0]):
+            left -= 1
+            if left == 0:
+                os.kill(os.getpid(), signal.SIGKILL)
+
+    sys.addaudithook(watch)
+    sentinel(arguments, told)
+
+
 def hold_run(path, ready):
     """Work in a run folder until killed."""
     with open_run(path, {"k": 4}):

@@ -102,6 +102,7 @@ POLICIES = [
 ]
 
 
+@pytest.mark.attack("forged-policy")
 @pytest.mark.parametrize(("place", "value"), POLICIES, ids=shown)
 @pytest.mark.usefixtures("untyped")
 def test_a_forged_policy_is_refused(place: str, value: Any, policy: Path, tmp_path: Path):
@@ -112,6 +113,7 @@ def test_a_forged_policy_is_refused(place: str, value: Any, policy: Path, tmp_pa
     assert len(str(caught.value)) < 3_000
 
 
+@pytest.mark.attack("forged-policy")
 def test_the_command_line_says_so_and_ends_with_3(policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     forged = forge(policy, tmp_path / "forged.zip", put("about.options.monitor_dir", str(tmp_path / "mine")))
     with pytest.raises(SystemExit) as ended:
@@ -123,6 +125,7 @@ def test_the_command_line_says_so_and_ends_with_3(policy: Path, tmp_path: Path, 
     assert not (tmp_path / "mine").exists()
 
 
+@pytest.mark.attack("forged-policy")
 def test_weights_that_are_not_finite_are_refused(policy: Path, tmp_path: Path):
     saved = load_policy(policy)
     for wrong in (np.nan, np.inf):
@@ -133,6 +136,7 @@ def test_weights_that_are_not_finite_are_refused(policy: Path, tmp_path: Path):
             load_agent(path)
 
 
+@pytest.mark.attack("zip-bomb")
 def test_a_manifest_is_measured_before_it_is_read(tmp_path: Path):
     bomb = tmp_path / "bomb.zip"
     with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -165,6 +169,7 @@ RECORDS = [
 ]
 
 
+@pytest.mark.attack("forged-record")
 @pytest.mark.parametrize(("place", "value"), RECORDS, ids=shown)
 def test_a_forged_record_is_put_into_quarantine(place: str, value: Any, tmp_path: Path):
     store = Store(tmp_path)
@@ -177,6 +182,7 @@ def test_a_forged_record_is_put_into_quarantine(place: str, value: Any, tmp_path
     assert len(store.status([CELL]).quarantined) == 1
 
 
+@pytest.mark.attack("forged-policy")
 def test_other_archives_are_no_policies(tmp_path: Path):
     path = save_archive(tmp_path / "a.zip", {"x": np.zeros(3)})
     with pytest.raises(SentinelError, match="holds no policy"):

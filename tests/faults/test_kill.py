@@ -131,6 +131,7 @@ def flip_a_bit(file):
     file.write_bytes(data)
 
 
+@pytest.mark.attack("kill-same-files")
 def test_killed_and_resumed_equals_uninterrupted(disturbed, undisturbed):
     path, (killed, _, last) = disturbed
     assert (killed.code, killed.state) == (-signal.SIGKILL, "unfinished")
@@ -166,10 +167,12 @@ def environment(tmp_path_factory):
     }
 
 
+@pytest.mark.attack("kill-same-files")
 @pytest.mark.slow
-def test_twenty_kills(tmp_path, environment):
+def test_twenty_kills(tmp_path, environment, attacks):
     """Of the command as users start it, on all cores, each resumed until it ends as the undisturbed one did."""
     steps, dice = 6_000, random.Random(1)
+    attacks(20)
 
     def start(path):
         line = [sys.executable, "-m", "sentinel_rl.cli", *command(path, steps)]

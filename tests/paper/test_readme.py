@@ -1,9 +1,12 @@
 """The results on the first screen of the README, and the report in the repository, are those of the results folder."""
 
+import csv
 import json
+import re
 import shutil
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -13,6 +16,7 @@ from sentinel_paper.readme import BEGIN, END, block, fill, shown
 from sentinel_paper.report import collect, markdown
 from sentinel_paper.statements import judge
 from sentinel_rl.errors import UsageError
+from sentinel_rl.study import summarise
 
 ROOT = Path(__file__).parents[2]
 AGAIN = "run: sentinel report results --readme README.md"
@@ -29,7 +33,23 @@ def between(text):
 def test_the_readme_shows_what_the_results_hold():
     text = (ROOT / "README.md").read_text()
     assert between(text) == block(ROOT / "results", ROOT), AGAIN
-    assert text.index(BEGIN) < 700  # on the first screen
+
+
+@in_repository
+def test_the_table_of_the_first_screen_follows_from_the_single_runs():
+    rows = list(csv.DictReader((ROOT / "results" / "learner" / "risk.csv").read_text().splitlines()))
+    text = (ROOT / "README.md").read_text()[:4000]
+    shown = re.findall(
+        r"^\| (neutral|additive CVaR .25|composite CVaR .\d+)[^|]*\| (.*) \| (.*) \|$", text, re.MULTILINE
+    )
+    assert len(shown) == 4
+    for name, *cells in shown:
+        label = re.sub(r"composite (CVaR .\d+)", r"\1 o \1", name)
+        for column, worse, digits, cell in zip(("value", "crashes"), ("low", "high"), (2, 1), cells, strict=True):
+            runs = [float(row[column]) for row in rows if row["agent"] == label]
+            one = summarise(np.array(runs), worse=worse)
+            assert len(runs) == 50
+            assert cell == f"{one.mean:.{digits}f} [{one.low:.{digits}f}, {one.high:.{digits}f}]", (name, column)
 
 
 @in_repository
@@ -86,6 +106,7 @@ def test_the_most_wanted_page_is_shown():
         assert shown(wanted[place:][::-1]) == wanted[place]
 
 
+@pytest.mark.attack("readme")
 def test_a_file_without_a_place_is_refused(results, tmp_path):
     (tmp_path / "README.md").write_text(f"{END}\n{BEGIN}\n")
     with pytest.raises(UsageError, match="no place for results"):
@@ -94,6 +115,7 @@ def test_a_file_without_a_place_is_refused(results, tmp_path):
         fill(tmp_path / "none.md", results("theorems").parent)
 
 
+@pytest.mark.attack("readme")
 def test_a_marker_in_a_cell_and_a_link_for_a_file_do_no_harm(results, tmp_path):
     """Filling twice gives what filling once gave, and a link stays one."""
     folder = tmp_path / "results"

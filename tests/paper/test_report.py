@@ -159,6 +159,7 @@ def test_the_script_is_javascript(page, tmp_path):
     subprocess.run([program, "--check", tmp_path / "page.js"], check=True)
 
 
+@pytest.mark.attack("bad-report")
 def test_results_that_cannot_be_read(folder, tmp_path):
     with pytest.raises(UsageError, match="no results"):
         write_report(tmp_path)
@@ -195,6 +196,7 @@ FORGED = {
 }
 
 
+@pytest.mark.attack("bad-report")
 @pytest.mark.parametrize("entry", FORGED)
 def test_a_forged_page_is_refused(entry, folder, tmp_path):
     shutil.copytree(folder / "ftrl-gaussians", tmp_path / "a")
@@ -204,6 +206,7 @@ def test_a_forged_page_is_refused(entry, folder, tmp_path):
         write_report(tmp_path)
 
 
+@pytest.mark.attack("report-script")
 def test_markup_in_results_is_text(folder, tmp_path):
     """In the Markdown as in the page; what begins no tag stays as it is."""
     shutil.copytree(folder / "ftrl-gaussians", tmp_path / "a")

@@ -99,8 +99,9 @@ DRAWINGS = [
 ]
 
 
+@pytest.mark.attack("report-script")
 @clients
-def test_nothing_in_results_runs(results, look, tmp_path):
+def test_nothing_in_results_runs(results, look, tmp_path, attacks):
     """Twelve texts in every cell and words of a page, and four drawings: none of them sets a variable."""
     experiment = "ftrl-gaussians"
     for number in range(max(len(PAYLOADS), len(DRAWINGS))):
@@ -119,6 +120,7 @@ def test_nothing_in_results_runs(results, look, tmp_path):
         drawing.write_text(drawing.read_text().replace("</svg>", DRAWINGS[number % len(DRAWINGS)]))
     page, _ = write_report(tmp_path)
     seen = look(page)
+    attacks(len(PAYLOADS) + len(DRAWINGS))
     assert seen["ran"] is None
     assert not any("Refused" in problem or "ran" in problem for problem in seen["problems"])
 

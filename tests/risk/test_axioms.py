@@ -9,7 +9,7 @@ from sentinel_rl.risk import CPW, BestCase, Entropic, Expectation, MeanStd, Mean
 from tests.risk.strategies import ANY_COHERENT, coherent, masses, returns
 from tests.risk.zoo import INCOHERENT, risks
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 # Besides the drawn ones, which are coherent whatever their parameter.
 FIXED = [Expectation(), WorstCase(), *INCOHERENT]

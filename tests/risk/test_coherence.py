@@ -18,7 +18,7 @@ from sentinel_rl.risk import (
 )
 from tests.risk.zoo import COHERENT, INCOHERENT, name
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 AXIOMS = {"monotone", "translation_invariant", "positively_homogeneous", "superadditive"}
 

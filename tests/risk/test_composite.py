@@ -13,7 +13,7 @@ from sentinel_rl.returns import CategoricalReturn
 from sentinel_rl.risk import Additive, Composite, CVaR, Entropic, Expectation, MeanSemideviation, MeanStd, assess
 from tests.risk.strategies import ANY_COHERENT, MEMBERS, SCENARIOS, coherent, masses, returns
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 FIELDS = (
     *("mean", "additive", "composite", "total", "paper_A", "paper_E"),

@@ -28,7 +28,7 @@ from sentinel_rl.risk import (
     WorstCase,
 )
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 # Every class at the ends of its range and between; each row of parameters is mapped over.
 NASTY = [

@@ -10,7 +10,7 @@ from sentinel_rl.returns import CategoricalReturn
 from sentinel_rl.risk import Additive, Composite, CVaR, DualPower, MeanStd, VaR, WorstCase, assess
 from tests.risk.zoo import MEASURES, name, risks
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 LAST = -1
 

@@ -30,7 +30,7 @@ from sentinel_rl.risk import (
 from tests.risk.strategies import masses, returns
 from tests.risk.zoo import risks
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 # The table of distortions, written once more and without any care for rounding.
 G = {

@@ -26,7 +26,7 @@ from sentinel_rl.risk import (
 from tests.risk.strategies import masses, returns
 from tests.risk.zoo import risks
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 
 def tolerance(x):

@@ -25,7 +25,7 @@ from sentinel_rl.risk import (
 )
 from tests.risk.zoo import MEASURES, risks
 
-pytestmark = pytest.mark.usefixtures("quick_compile")
+COMPILE_QUICKLY = True
 
 RNG = np.random.default_rng(5)
 ATOMS = np.sort(RNG.normal(size=7))

@@ -170,7 +170,7 @@ def test_a_run_on_a_gymnasium_environment():
         ({(1, 2): np.nan}, r"observation of Scripted holds nan at index 1 \(step 4, episode 1, step 2 of it, seed 8\)"),
         ({(1, 2): np.inf}, r"observation of Scripted holds inf at index 1 \(step 4"),
         ({(1, 2, "reward"): np.nan}, r"reward of Scripted holds nan .*step 4, episode 1, step 2 of it, seed 8"),
-        ({(2, 0): np.nan}, r"observation at reset of Scripted holds nan .*episode 2, .*seed 8"),
+        ({(2, 0): np.nan}, r"observation of Scripted at reset holds nan .*episode 2, .*seed 8"),
     ],
 )
 def test_what_is_not_finite_stops_the_run_and_is_not_kept(wrong: dict[Any, float], message: str):
@@ -187,7 +187,7 @@ def test_what_is_not_finite_stops_the_run_and_is_not_kept(wrong: dict[Any, float
 
 
 def test_not_finite_at_the_first_reset():
-    with pytest.raises(NumericalError, match=r"observation at reset .*episode 0, step 0 of it, seed 1"):
+    with pytest.raises(NumericalError, match=r"at reset holds nan .*episode 0, seed 1"):
         GymnasiumWorld(Scripted(wrong={(0, 0): np.nan}), seed=1).start()
 
 

@@ -78,7 +78,7 @@ def test_epsilon_stays_between_its_ends(t, warmup, start, end):
     [
         (lambda: Every(0), "period of at least 1"),
         (lambda: Plan(steps=0), "at least 1 step"),
-        (lambda: Plan(epsilon_end=1.5), r"epsilon_end must be in \[0, 1\], got 1.5"),
+        (lambda: Plan(epsilon_end=1.5), r"epsilon_end must be a number in \[0, 1\], got 1.5"),
         (lambda: Plan(epsilon_fraction=-0.1), "epsilon_fraction"),
     ],
 )

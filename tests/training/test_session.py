@@ -16,6 +16,7 @@ from sentinel_rl.training.schedule import Plan
 from sentinel_rl.training.session import Evaluator, Reporter, Session
 from sentinel_rl.training.signals import Stopper
 from sentinel_rl.training.sinks import Logger
+from sentinel_rl.training.standing import Standing
 
 
 class Worried(BaseAgent):
@@ -46,6 +47,9 @@ class Fake(BaseTraining):
 
     def agent_states(self) -> list[Any]:
         return [self.state_of(run) for run in range(len(self.seeds))]
+
+    def standing(self) -> Standing:
+        return Standing(self.state_of(0), self.t)
 
     def report(self) -> None:
         self.reports += 1

@@ -12,8 +12,13 @@ LENGTHS = (6, 4)
 K, N, SUBSTEPS, VEHICLES = 4, 21, 3, 4
 
 
-def made(view: str = "road", laws: bool = True, seed: int = 0, lengths=LENGTHS, **words) -> Recording:
-    """A recording of random laws; `words` replace entries of what it says about itself."""
+def made(
+    view: str = "road", laws: bool = True, seed: int = 0, lengths=LENGTHS, own_atoms: bool = False, **words
+) -> Recording:
+    """A recording of random laws; `words` replace entries of what it says about itself.
+
+    With `own_atoms` every law has its own support, as quantiles have.
+    """
     rng = np.random.default_rng(seed)
     actions = words.get("actions", ACTIONS)
     steps, episodes, count = sum(lengths), len(lengths), len(actions)
@@ -29,7 +34,7 @@ def made(view: str = "road", laws: bool = True, seed: int = 0, lengths=LENGTHS, 
         "truncated": np.zeros(steps, bool),
         "realised": np.append(rng.uniform(2, 8, steps - 1), np.nan).astype(np.float32),
     }
-    told = _laws(rng, steps, count) if laws else _estimates(rng, steps, count)
+    told = _laws(rng, steps, count, own_atoms) if laws else _estimates(rng, steps, count)
     arrays |= told | _picture(view, rng, steps, episodes, count)
     arrays["action"] = arrays["value"].argmax(-1).astype(np.int32)
     measures = {"aleatory": "cvar:0.25", "epistemic": "cvar:0.5"} if laws else {}
@@ -55,9 +60,11 @@ def made(view: str = "road", laws: bool = True, seed: int = 0, lengths=LENGTHS, 
 
 def assess_in_numpy(recording: Recording, decision: int, epistemic: float, aleatory: float) -> np.ndarray:
     """The composite CVaR of every action, by sorting and cutting: independent of the library's formulas."""
-    atoms = recording.arrays["atoms"].astype(float)
     probs, weights = (recording.arrays[name][decision].astype(float) for name in ("probs", "weights"))
-    risks = np.array([[_cvar(atoms, law, aleatory) for law in member] for member in probs])
+    atoms = np.broadcast_to(recording.arrays["atoms"].astype(float), recording.arrays["probs"].shape)[decision]
+    risks = np.array(
+        [[_cvar(*law, aleatory) for law in zip(*one, strict=True)] for one in zip(atoms, probs, strict=True)]
+    )
     return np.array([_cvar(risks[:, a], weights[:, a], epistemic) for a in range(risks.shape[1])])
 
 
@@ -70,17 +77,22 @@ def _cvar(values, masses, alpha):
     return total / alpha
 
 
-def _laws(rng, steps, count):
+def _laws(rng, steps, count, own_atoms):
     atoms = np.linspace(0, 10, N).astype(np.float32)
     centre = rng.uniform(3, 7, (steps, 1, count, 1)) + rng.normal(0, 0.5, (steps, K, count, 1))
     width = rng.uniform(0.5, 2.5, (steps, 1, count, 1))
     masses = np.exp(-(((atoms - centre) / width) ** 2) / 2) + 1e-4
     probs = (masses / masses.sum(-1, keepdims=True)).astype(np.float32)
+    if own_atoms:
+        levels = np.linspace(-1.5, 1.5, N)
+        atoms = np.sort(centre + width * levels + rng.normal(0, 0.05, (steps, K, count, N)), -1).astype(np.float32)
+        probs = np.full(atoms.shape, 1 / N, np.float32)
     weights = np.moveaxis(rng.dirichlet(np.full(K, 4.0), (steps, count)), -1, 1).astype(np.float32)
     told = {"atoms": atoms, "probs": probs, "weights": weights}
     means = (probs * atoms).sum(-1)
     mean = (weights * means).sum(1)
-    risks = np.apply_along_axis(lambda law: _cvar(atoms.astype(float), law.astype(float), 0.25), -1, probs)
+    pairs = np.stack([np.broadcast_to(atoms, probs.shape), probs], axis=-1).astype(float)
+    risks = np.array([_cvar(*pair.T, 0.25) for pair in pairs.reshape(-1, N, 2)]).reshape(probs.shape[:-1])
     value = np.array(
         [[_cvar(risks[t, :, a], weights[t, :, a].astype(float), 0.5) for a in range(count)] for t in range(steps)]
     )

@@ -15,7 +15,7 @@ function numbers(one) {
     if (one.kind === "law") return measure(one.measure).value(one.atoms, one.probs);
     if (one.kind === "samples") return Risk.ofSamples(measure(one.measure), one.atoms, one.probs);
     const told = Risk.assess(
-        one.atoms,
+        Array.isArray(one.atoms[0]) ? one.atoms : one.laws.map(() => one.atoms),
         one.laws,
         one.weights,
         measure(one.epistemic),

@@ -1,10 +1,5 @@
 """The page in a real, headless browser: it plays, explains, follows other measures, and runs nothing of its data."""
 
-import json
-import shutil
-import subprocess
-from pathlib import Path
-
 import numpy as np
 import pytest
 
@@ -14,12 +9,10 @@ from sentinel_rl.returns import CategoricalReturn
 from sentinel_rl.risk import CVaR, WorstCase, assess
 from sentinel_rl.viewer import write_page
 from sentinel_rl.viewer.page import SCRIPTS
-from tests import node
+from tests.viewer import browser
 from tests.viewer.made import ACTIONS, LENGTHS, assess_in_numpy, made
 from tests.viewer.payloads import PAYLOADS, forged
 
-HERE = Path(__file__).parent
-TOOLS = HERE.parent / "paper" / "browser"
 GRID = 33
 OWN = {"aleatory": 0.25, "epistemic": 0.5}
 pytestmark = pytest.mark.clients
@@ -28,22 +21,8 @@ pytestmark = pytest.mark.clients
 @pytest.fixture(scope="module")
 def tour(tmp_path_factory):
     """A function that lets the browser go through a page by a plan, and returns what it saw."""
-    tools = tmp_path_factory.mktemp("browser")
-    shutil.copytree(TOOLS, tools, dirs_exist_ok=True)
-    shutil.copy(HERE / "tour.mjs", tools)
-    install = [node.tool("npm"), "install", "--no-audit", "--no-fund"]
-    done = subprocess.run(install, cwd=tools, capture_output=True, text=True)
-    if done.returncode:
-        node.missing(f"the browser cannot be installed from here ({done.stderr.strip()})")
-
-    def go(page, **plan):
-        (tools / "plan.json").write_text(json.dumps(plan))
-        command = [node.tool("node"), "tour.mjs", str(page), "plan.json"]
-        found = subprocess.run(command, cwd=tools, capture_output=True, text=True, timeout=180, check=False)
-        assert found.returncode == 0, found.stderr
-        return json.loads(found.stdout)
-
-    return go
+    tools = browser.installed(tmp_path_factory.mktemp("browser"))
+    return lambda page, **plan: browser.go(tools, "tour.mjs", page, plan)
 
 
 RECORDING = made()
@@ -201,6 +180,19 @@ def test_other_worlds_and_agents_without_laws(view, laws, tour, tmp_path):
         assert "chance" not in found["first"]["sentence"]
 
 
+def test_laws_that_share_no_support(tour, tmp_path):
+    """Quantiles: the decision, the map and what they are drawn from."""
+    recording = made(own_atoms=True)
+    levels = 0.01 + np.arange(GRID) / (GRID - 1) * 0.99
+    wanted = [[int(np.argmax(assess_in_numpy(recording, 1, e, a))) for a in levels] for e in levels]
+    plan = {"hashes": [address(1, "cvar:0.25", "cvar:0.5")], "map": [0.8, 0.3], "pictures": str(tmp_path / "look")}
+    found = tour(write_page(recording, tmp_path / "page"), **plan)
+    assert found["problems"] == []
+    assert found["first"]["best"] == recording.arrays["action"][0]
+    assert found["map"] == wanted
+
+
+@pytest.mark.attack("report-script")
 def test_no_payload_runs(tour, tmp_path):
     """In every text of a recording, and in the address."""
     pages = [str(write_page(forged(payload), tmp_path / f"{i}.html")) for i, payload in enumerate(PAYLOADS)]

@@ -11,8 +11,9 @@ from sentinel_rl.agents.agent import FixedPolicy
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.errors import IncompatibleError, UsageError
 from sentinel_rl.explanation import explain
+from sentinel_rl.training.trips import Trip, steps_beyond
 from sentinel_rl.viewer import record
-from sentinel_rl.viewer.play import Trip, steps_beyond
+from sentinel_rl.viewer.record import _atoms
 from tests.learners import OPTIONS, make
 from tests.tiny import Box2D, tiny
 
@@ -130,6 +131,18 @@ def test_agents_without_laws_show_their_estimates(name):
     np.testing.assert_allclose(found.arrays["value"][0], told.value, atol=1e-5)
     assert set(found.about.parts) == set(told.account.parts)
     assert found.arrays["lengths"].max() <= 6
+
+
+def test_laws_with_atoms_of_their_own_keep_them():
+    shape = (3, 2, 5, 7)
+    grid = np.broadcast_to(np.arange(7.0), (3, 7))
+    np.testing.assert_array_equal(_atoms(grid, shape), np.arange(7.0))
+    own = np.sort(np.random.default_rng(0).normal(size=shape), -1)
+    np.testing.assert_array_equal(_atoms(own, shape), own)
+    per_action = own[:, :1]
+    np.testing.assert_array_equal(_atoms(per_action, shape), np.broadcast_to(per_action, shape))
+    per_decision = own[:, 0, 0]
+    np.testing.assert_array_equal(_atoms(per_decision, shape)[2, 1, 4], per_decision[2])
 
 
 class Clock(FixedPolicy):

@@ -21,9 +21,18 @@ def saved(tmp_path_factory):
     return save_recording(made(), tmp_path_factory.mktemp("recording") / "road")
 
 
-@pytest.mark.parametrize(("view", "laws"), [("road", True), ("frames", True), ("chart", True), ("chart", False)])
-def test_what_was_written_is_read(view, laws, tmp_path):
-    recording = made(view, laws)
+@pytest.mark.parametrize(
+    ("view", "laws", "own_atoms"),
+    [
+        ("road", True, False),
+        ("frames", True, False),
+        ("chart", True, False),
+        ("chart", False, False),
+        ("road", True, True),
+    ],
+)
+def test_what_was_written_is_read(view, laws, own_atoms, tmp_path):
+    recording = made(view, laws, own_atoms=own_atoms)
     found = load_recording(save_recording(recording, tmp_path / "one"))
     assert found.about == recording.about
     assert set(found.arrays) == set(recording.arrays)
@@ -50,6 +59,7 @@ def changed(recording, name, index, value):
 
 ROAD = made()
 FRAMES = made("frames")
+QUANTILES = made(own_atoms=True)
 ABOUT = {
     "gamma is text": {"gamma": "1"},
     "gamma above 1": {"gamma": 1.5},
@@ -102,6 +112,7 @@ IMAGES = {
 }
 
 
+@pytest.mark.attack("bad-report")
 @pytest.mark.parametrize("about", ABOUT.values(), ids=ABOUT)
 def test_forged_words_are_refused(about, tmp_path, untyped):
     with pytest.raises(CorruptError):
@@ -124,16 +135,24 @@ def _forged_text(recording, path, about):
     return path
 
 
+@pytest.mark.attack("bad-report")
 @pytest.mark.parametrize("arrays", ARRAYS.values(), ids=ARRAYS)
 def test_forged_arrays_are_refused(arrays, tmp_path):
     with pytest.raises(CorruptError):
         load_recording(forge(ROAD, tmp_path / "forged.zip", arrays=arrays))
 
 
+@pytest.mark.attack("bad-report")
 @pytest.mark.parametrize("arrays", IMAGES.values(), ids=IMAGES)
 def test_forged_images_are_refused(arrays, tmp_path):
     with pytest.raises(CorruptError):
         load_recording(forge(FRAMES, tmp_path / "forged.zip", arrays=arrays))
+
+
+@pytest.mark.parametrize("atoms", [QUANTILES.arrays["atoms"][..., ::-1], QUANTILES.arrays["atoms"][:, :, :1]])
+def test_forged_atoms_of_every_law_are_refused(atoms, tmp_path):
+    with pytest.raises(CorruptError, match="atoms"):
+        load_recording(forge(QUANTILES, tmp_path / "forged.zip", arrays={"atoms": np.ascontiguousarray(atoms)}))
 
 
 @pytest.mark.parametrize("name", ["probs", "obs", "gamma", "recording"])
@@ -152,6 +171,7 @@ def test_a_policy_is_no_recording(tmp_path):
         load_recording(save_archive(tmp_path / "policy.zip", {"w": np.zeros(3, np.float32)}, {"spec": {}}))
 
 
+@pytest.mark.attack("zip-bomb")
 def test_members_are_measured_before_they_are_read(saved, tmp_path, monkeypatch):
     """Neither a compressed gigabyte nor a long manifest is unpacked to be looked at."""
     bomb = tmp_path / "bomb.zip"

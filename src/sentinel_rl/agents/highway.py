@@ -14,8 +14,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from sentinel_rl._checks import is_whole, shown
 from sentinel_rl.agents.agent import FixedPolicy
-from sentinel_rl.agents.options import options_of, require_known
+from sentinel_rl.agents.options import checked, options_of, require_known
 from sentinel_rl.envs.highway.env import ACTION_NAMES, PRESETS, Highway
 from sentinel_rl.envs.highway.observation import FEATURES, scales
 from sentinel_rl.envs.highway.road import LANE_WIDTH
@@ -30,7 +31,7 @@ _TOP = 29.0
 # The search tries actions in this order and takes the first of equals: IDLE rather than another one without effect.
 _ORDER = (IDLE, FASTER, LANE_RIGHT, LANE_LEFT, SLOWER)
 # More sequences than 5**6 at every decision are a slip.
-_DEEPEST = 6
+_DEEPEST, _LONGEST_HOLD = 6, 100
 _LANES = {env.spec.name: env.lanes_count for env in map(Highway.preset, PRESETS)}
 
 
@@ -128,10 +129,10 @@ class HighwaySearch(FixedPolicy):
     gamma: float | Array = 0.99
 
     def __check_init__(self) -> None:
-        if not 1 <= self.depth <= _DEEPEST or self.hold < 0:
+        if not is_whole(self.depth, 1, _DEEPEST) or not is_whole(self.hold, 0, _LONGEST_HOLD):
             raise UsageError(
-                f"a search has a depth of 1 to {_DEEPEST} and holds for 0 decisions or more, got depth={self.depth} "
-                f"and hold={self.hold}"
+                f"a search has a depth of 1 to {_DEEPEST} and holds for 0 to {_LONGEST_HOLD} decisions, got "
+                f"depth={shown(self.depth)} and hold={shown(self.hold)}"
             )
 
     def act(self, state: Any, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
@@ -156,23 +157,44 @@ class HighwaySearch(FixedPolicy):
 
     def values(self, env: Env, env_state: Any) -> Float[Array, " A"]:
         """The value of the best sequence that begins with each action, in the order of `_ORDER`."""
+        return self._tried(env, env_state)[0]
+
+    def outcomes(self, env: Env, env_state: Any) -> tuple[Float[Array, " A"], Bool[Array, " A"]]:
+        """For each action, the value of the best sequence that begins with it, and whether one of them has no crash.
+
+        Raises:
+            UsageError: for an environment that is not the highway.
+        """
+        require_highway(env.spec, "highway-search")
+        values, survives = self._tried(env, env_state)
+        places = jnp.asarray(np.argsort(_ORDER))
+        return values[places], survives[places]
+
+    def _tried(self, env: Env, env_state: Any) -> tuple[Float[Array, " A"], Bool[Array, " A"]]:
+        """What becomes of the sequences that begin with each action, in the order of `_ORDER`."""
         plans = _plans(self.depth, self.hold)
 
-        def value(plan: Int[Array, " steps"]) -> Float[Array, ""]:
+        def follow(plan: Int[Array, " steps"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
             def step(carry: Any, action: Array) -> tuple[Any, None]:
-                world, total, discount = carry
+                world, total, discount, crashed = carry
                 # The highway draws nothing after its reset: any key will do.
                 world, after = env.step(world, action, jax.random.key(0))
                 total = total + discount * after.reward
+                crashed = crashed | (after.terminated & (discount > 0))
                 going = ~(after.terminated | after.truncated)
-                return (world, total, jnp.where(going, self.gamma * discount, 0.0)), None
+                return (world, total, jnp.where(going, self.gamma * discount, 0.0), crashed), None
 
-            (_, total, _), _ = jax.lax.scan(step, (env_state, jnp.zeros(()), jnp.ones(())), plan)
-            return total
+            start = env_state, jnp.zeros(()), jnp.ones(()), jnp.zeros((), bool)
+            (_, total, _, crashed), _ = jax.lax.scan(step, start, plan)
+            return total, ~crashed
+
+        def best(own: Int[Array, "plans steps"]) -> tuple[Float[Array, ""], Bool[Array, ""]]:
+            totals, safe = jax.vmap(follow)(own)
+            return jnp.max(totals), jnp.any(safe)
 
         # One first action after the other: a batch of all sequences in many worlds is too large for a CPU's cache.
-        best: Array = jax.lax.map(lambda own: jnp.max(jax.vmap(value)(own)), jnp.asarray(plans))
-        return best
+        found: tuple[Array, Array] = jax.lax.map(best, jnp.asarray(plans))
+        return found
 
 
 def _plans(depth: int, hold: int) -> Int[np.ndarray, "A plans steps"]:
@@ -206,7 +228,7 @@ def make_highway_rule(spec: EnvSpec, **options: Any) -> HighwayRule:
     require_known(options, RULE_OPTIONS)
     require_highway(spec, "highway-rule")
     default = _LANES.get(spec.name, HighwayRule().lanes)
-    return HighwayRule(**{"lanes": default, **options})
+    return HighwayRule(**checked(HighwayRule, {"lanes": default, **options}))
 
 
 def make_highway_search(spec: EnvSpec, **options: Any) -> HighwaySearch:
@@ -217,4 +239,4 @@ def make_highway_search(spec: EnvSpec, **options: Any) -> HighwaySearch:
     """
     require_known(options, SEARCH_OPTIONS)
     require_highway(spec, "highway-search")
-    return HighwaySearch(**options)
+    return HighwaySearch(**checked(HighwaySearch, options))

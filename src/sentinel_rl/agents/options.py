@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args, get_origin
 import jax
 import numpy as np
 
+from sentinel_rl._checks import is_number, is_whole, shown
 from sentinel_rl.agents.learning import Pace
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.envs.spec import EnvSpec
@@ -114,7 +115,7 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     for name in ("aleatory", "epistemic"):
         if name in chosen:
             chosen[name] = measure(name, chosen[name])
-    checked(SentinelAgent, chosen)
+    chosen = checked(SentinelAgent, chosen)
     # What a run is named after says which networks and laws it has, not that they were chosen.
     chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
     head = make_head(chosen.pop("head"), spec, float(chosen["gamma"]), chosen["time_limit"], **known)
@@ -146,9 +147,13 @@ def preset_of(pace: Any) -> str | None:
 def _named(table: Mapping[str, Mapping[str, Any]], what: str, options: dict[str, Any]) -> Mapping[str, Any]:
     """The options that a preset or reading stands for; its own name is taken out."""
     name = options.pop(what, next(iter(table)))
-    if name not in table:
-        hint = f": that is a reading, reading={name!r}" if what == "preset" and name in READINGS else ""
-        raise UsageError(f"unknown {what} {name!r}{hint}: choose one of {', '.join(table)}")
+    if not isinstance(name, str) or name not in table:
+        hint = (
+            f": that is a reading, reading={name!r}"
+            if what == "preset" and isinstance(name, str) and name in READINGS
+            else ""
+        )
+        raise UsageError(f"unknown {what} {shown(name)}{hint}: choose one of {', '.join(table)}")
     return table[name]
 
 
@@ -165,61 +170,88 @@ def measure(name: str, given: object) -> RiskMeasure:
     if isinstance(found, BeliefMeasure):
         raise UsageError(f"{name}={given!s} is a composite: give one measure for aleatory and one for epistemic")
     if not isinstance(found, RiskMeasure):
-        raise UsageError(f"{name} is a risk measure, or text such as 'cvar:0.25', got {given!r}")
+        raise UsageError(f"{name} is a risk measure, or text such as 'cvar:0.25', got {shown(given)}")
     return found
 
 
-def checked(agent: type[Any], options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the options of an agent unless one is a wrong word or out of range.
+def checked(agent: type[Any], options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options of an agent unless one is a wrong word, of another type or out of range.
 
-    Where a program is compiled, a wrong one could pass.
+    Where a program is compiled, a wrong one could pass. Sizes are limited as well: a slip of the pen must not fill the
+    memory.
+
+    Raises:
+        UsageError: with what is allowed.
     """
     for field in dataclasses.fields(agent):
         if field.name not in options:
             continue
         value, words = options[field.name], get_args(field.type)
-        if get_origin(field.type) is Literal and value not in words:
-            raise UsageError(f"{field.name} must be one of {', '.join(words)}, got {value!r}")
+        if get_origin(field.type) is Literal and not (isinstance(value, str) and value in words):
+            raise UsageError(f"{field.name} must be one of {', '.join(words)}, got {shown(value)}")
         if get_origin(field.type) is Literal:
             continue
         if field.type is bool and not isinstance(value, bool):
-            raise UsageError(f"{field.name} must be true or false, got {value!r}")
+            raise UsageError(f"{field.name} must be true or false, got {shown(value)}")
         if field.name in _RANGES:
             holds, told = _RANGES[field.name]
+            if value is None and field.default is None:  # the agent chooses
+                continue
             if not holds(value):
-                raise UsageError(f"{field.name} must be {told}, got {value!r}")
-    return options
+                raise UsageError(f"{field.name} must be {told}, got {shown(value)}")
+    static = [field.name for field in dataclasses.fields(agent) if field.metadata.get("static")]
+    return {name: _hashable(value) if name in static else _fitting(value) for name, value in options.items()}
 
 
-def _is_whole(value: object) -> bool:
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+def _fitting(value: Any) -> Any:
+    """A whole number beyond 32 bits as a float, which compiled programs take."""
+    return float(value) if is_whole(value, 2**31, 10**300) else value
 
 
-def _is_number(value: object) -> bool:
-    kinds = (int, float, np.number, np.ndarray, jax.Array)
-    return isinstance(value, kinds) and not isinstance(value, bool) and np.ndim(value) == 0
+def _hashable(value: Any) -> Any:
+    """A field that programs are compiled for: a tuple in place of a list, a number in place of an array of one."""
+    if isinstance(value, list):
+        return tuple(map(_hashable, value))
+    single = isinstance(value, np.ndarray | np.generic | jax.Array) and np.ndim(value) == 0
+    return _fitting(value.item() if single else value)
 
 
-def _range(told: str, holds: Callable[[Any], bool]) -> tuple[Callable[[Any], bool], str]:
-    return lambda value: _is_number(value) and holds(value), told
+def _count(most: int) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: is_whole(value, 1, most), f"a whole number of at least 1 and at most {most}"
 
 
-_COUNT = (lambda value: _is_whole(value) and value >= 1), "a whole number of at least 1"
-_NOT_NEGATIVE = _range("at least 0", lambda value: value >= 0)
-_POSITIVE = _range("a number above 0", lambda value: 0 < value < np.inf)
-_SHARE = _range("in (0, 1]", lambda value: 0 < value <= 1)
-_SIZES = (
-    lambda sizes: isinstance(sizes, (tuple, list)) and all(_COUNT[0](size) for size in sizes),
-    "sizes of at least 1, for example (32, 32)",
-)
+def _number(low: float, high: float, told: str, above: bool = False) -> tuple[Callable[[Any], bool], str]:
+    return lambda value: is_number(value, low, high) and not (above and value <= low), told
+
+
+# The largest finite number of a step: float32 holds its square.
+_LARGEST = 1e15
+_LARGE = _count(1_000_000_000)
+_NOT_NEGATIVE = _number(0, _LARGEST, f"at least 0 and at most {_LARGEST:g}")
+_POSITIVE = _number(0, _LARGEST, f"a number above 0 and at most {_LARGEST:g}", above=True)
+_SHARE = _number(0, 1, "in (0, 1]", above=True)
+_WIDEST, _DEEPEST = 65_536, 64
 # By name: an option of several agents means the same in all of them.
 _RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    **dict.fromkeys(("k", "samples", "batch", "capacity", "target_every", "draws", "quantiles", "n_step"), _COUNT),
-    **dict.fromkeys(("lam", "learning_rate", "adam_eps", "kappa", "beta", "aversion"), _NOT_NEGATIVE),
+    **dict.fromkeys(("k", "quantiles"), _count(10_000)),
+    **dict.fromkeys(("samples", "batch", "draws"), _count(1_000_000)),
+    "capacity": _count(100_000_000),
+    **dict.fromkeys(("target_every", "n_step"), _LARGE),
+    "lam": _number(0, float("inf"), "at least 0"),
+    **dict.fromkeys(("learning_rate", "learning_rate_end", "adam_eps", "kappa", "beta", "aversion"), _NOT_NEGATIVE),
     **dict.fromkeys(("noise", "initial_sd", "anchor_noise", "gain"), _POSITIVE),
     **dict.fromkeys(("gamma", "mask_rate"), _SHARE),
-    "max_grad_norm": (lambda value: value is None or _POSITIVE[0](value), "a number above 0, or None"),
+    "max_grad_norm": _POSITIVE,
     "head": (lambda head: isinstance(head, (str, Head)), "a name or a sentinel_rl.heads.Head"),
-    "learning_rate_end": (lambda value: value is None or _NOT_NEGATIVE[0](value), _NOT_NEGATIVE[1]),
-    "hidden": (lambda sizes: sizes is None or _SIZES[0](sizes), _SIZES[1]),
+    "hidden": (
+        lambda sizes: (
+            isinstance(sizes, tuple | list)
+            and len(sizes) <= _DEEPEST
+            and all(is_whole(size, 1, _WIDEST) for size in sizes)
+        ),
+        f"sizes of at least 1 and at most {_WIDEST}, at most {_DEEPEST} of them, for example (32, 32)",
+    ),
+    # Of the drivers of the highway.
+    **dict.fromkeys(("horizon", "sight", "right", "ahead", "margin", "near", "free"), _NOT_NEGATIVE),
+    "lanes": _count(100),
 }

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
+from sentinel_rl._checks import is_whole, shown
 from sentinel_rl.agents.agent import Account, FixedPolicy
 from sentinel_rl.agents.options import checked, options_of, require_known
 from sentinel_rl.envs.spec import EnvSpec
@@ -73,8 +74,10 @@ def make_random(spec: EnvSpec, **options: Any) -> RandomAgent:
     """
     require_known(options, RANDOM_OPTIONS)
     action = options.get("action")
-    if action is not None and action not in range(spec.num_actions):
-        raise UsageError(f"action {action!r} does not exist: {spec.name} has the actions 0 to {spec.num_actions - 1}")
+    if action is not None and not is_whole(action, 0, spec.num_actions - 1):
+        raise UsageError(
+            f"action {shown(action)} does not exist: {spec.name} has the actions 0 to {spec.num_actions - 1}"
+        )
     return RandomAgent(**checked(RandomAgent, options))
 
 
@@ -99,6 +102,6 @@ def make_constant(spec: EnvSpec, action: int | str | None = None, **options: Any
     if isinstance(action, str):
         if action not in names:
             known = f"the actions {', '.join(names)}" if names else "no names for its actions: give a number"
-            raise UsageError(f"action {action!r} does not exist: {spec.name} has {known}")
+            raise UsageError(f"action {shown(action)} does not exist: {spec.name} has {known}")
         action = names.index(action)
     return make_random(spec, action=action, **options)

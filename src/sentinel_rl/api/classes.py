@@ -33,7 +33,7 @@ class Sentinel(Learner):
 
     kind = "sentinel"
 
-    def __init__(self, policy: str, env: EnvLike, seed: int = 0, **options: Any):
+    def __init__(self, policy: str, env: EnvLike, seed: int | None = 0, **options: Any):
         super().__init__(policy, env, seed, **options)
         agent = cast(SentinelAgent, self.agent)
         if agent.k == 1 and not isinstance(agent.epistemic, Expectation):

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from sentinel_rl.api import Learner
+from sentinel_rl.calibration.files import load_recalibration
 from sentinel_rl.cli.options import parse_observation
 from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import results
@@ -20,12 +21,22 @@ COLUMNS = 80
 KINDS = (".png", ".svg", ".pdf")
 
 
-def run(path: Path, obs: str | None, seed_index: int, plot: Path | None, as_json: bool, trust: bool = False) -> None:
+def run(
+    path: Path,
+    obs: str | None,
+    seed_index: int,
+    plot: Path | None,
+    as_json: bool,
+    trust: bool = False,
+    recalibrate: Path | None = None,
+) -> None:
     """Print the explanation of one decision, as a table or as JSON, and draw it where that is asked for."""
     if plot is not None and plot.suffix.lower() not in KINDS:
         raise UsageError(f"--plot {plot}: give a file that ends in {', '.join(KINDS)}")
     run = read_run(path, trust)
     agent = run.policy(seed_index)
+    if recalibrate is not None:
+        agent = agent.recalibrated(load_recalibration(recalibrate))
     seen = first_observation(agent) if obs is None else parse_observation(obs, agent.spec.obs_size)
     why = agent.assess(seen)
     if as_json:

@@ -92,6 +92,9 @@ RunArgument = Annotated[Path, typer.Argument(metavar="RUN", help="The folder tha
 PolicyArgument = Annotated[
     Path, typer.Argument(metavar="RUN", help="The folder of a run, or the file or name of a saved policy.")
 ]
+RecalibrateOption = Annotated[
+    Path | None, typer.Option(metavar="FILE", help="Correct the laws by the map that `sentinel calibrate` wrote.")
+]
 
 
 TrustOption = Annotated[
@@ -157,6 +160,7 @@ def train(
     ] = None,
     trust: TrustOption = False,
     save_every: Annotated[int, typer.Option(min=1, help="Steps between two checkpoints.")] = 20_000,
+    keep: Annotated[int, typer.Option(min=1, help="Checkpoints to keep, the newest ones.")] = 2,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Begin anew where a run is.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="No bar and no table.")] = False,
     tensorboard: Annotated[
@@ -211,6 +215,7 @@ def train(
             wandb,
         ),
         save_every=save_every,
+        keep=keep,
         strict=strict_support,
         evaluate=evaluate if evaluate_every is not None else 0,
         evaluate_every=evaluate_every,
@@ -286,6 +291,7 @@ def evaluate(
         typer.Option("--set", metavar="NAME=VALUE", help="An option of a policy that needs no training."),
     ] = None,
     trust: TrustOption = False,
+    recalibrate: RecalibrateOption = None,
 ) -> None:
     """Evaluate the trained policies of a run, without exploration; writes eval.json and eval.csv into its folder.
 
@@ -313,8 +319,10 @@ def evaluate(
     if env is None:
         if settings:
             raise UsageError("--set is for a policy that needs no training: a run keeps its options. Or give --env")
-        run(path, episodes, seed, on, gamma, trust)
+        run(path, episodes, seed, on, gamma, trust, recalibrate)
         return
+    if recalibrate is not None:
+        raise UsageError("--recalibrate corrects the laws of a trained agent: a policy that needs no training has none")
     if on is not None or path.is_dir():
         raise UsageError(f"--env is for a policy that needs no training: to play the run {path} elsewhere, use --on")
     run_named(str(path), env, settings or [], episodes, seed, gamma)
@@ -327,6 +335,7 @@ def assess(
     plot: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it: .png, .svg or .pdf.")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of the table.")] = False,
     trust: TrustOption = False,
+    recalibrate: RecalibrateOption = None,
 ) -> None:
     """Explain a decision: per action, how much of its risk is chance and how much is ignorance.
 
@@ -337,37 +346,98 @@ def assess(
     """
     from sentinel_rl.cli.assess import run
 
-    run(path, obs, seed_index, plot, as_json, trust)
+    run(path, obs, seed_index, plot, as_json, trust, recalibrate)
 
 
 def watch(
     path: PolicyArgument,
-    html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="The page.", show_default="RUN's name .html, here")
+    html: Annotated[Path | None, typer.Option("--html", metavar="FILE", help="Write a page, whole in itself.")] = None,
+    gif: Annotated[Path | None, typer.Option("--gif", metavar="FILE", help="Write a film of one episode.")] = None,
+    mp4: Annotated[Path | None, typer.Option("--mp4", metavar="FILE", help="The same as MP4; extra: film.")] = None,
+    png: Annotated[Path | None, typer.Option("--png", metavar="FILE", help="Write a picture of one decision.")] = None,
+    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording.")] = None,
+    capture: Annotated[
+        Path | None, typer.Option("--capture", metavar="FILE", help="Keep the moment of --decisions as a scene.")
     ] = None,
-    episodes: Annotated[int, typer.Option(min=1, max=1000, help="Episodes to play.")] = 5,
+    do: Annotated[
+        str | None, typer.Option(metavar="ACTIONS", help="What is good in the scene.", show_default="by a search")
+    ] = None,
+    avoid: Annotated[
+        str | None, typer.Option(metavar="ACTIONS", help="What is bad in the scene.", show_default="by a search")
+    ] = None,
+    decisions: Annotated[
+        str | None, typer.Option(metavar="FROM-TO", help="Of a film or picture, counted from 1.", show_default="all")
+    ] = None,
+    width: Annotated[int, typer.Option(min=320, max=3840, help="Of a film or picture, in pixels.")] = 800,
+    speed: Annotated[
+        float | None, typer.Option(min=0.01, max=100, help="Of a film; 1 is the world's.", show_default=False)
+    ] = None,
+    episodes: Annotated[int, typer.Option(min=1, max=1000, help="Episodes to play, for a page.")] = 5,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 7,
     first: Annotated[int, typer.Option(min=0, help="Number of the first episode.")] = 0,
     seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
     on: Annotated[
         str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes, such as highway-env.")
     ] = None,
-    save: Annotated[Path | None, typer.Option(metavar="FILE", help="Keep the recording as well.")] = None,
+    beside: Annotated[
+        list[str] | None, typer.Option("--with", metavar="DRIVER", help="Another driver, live; may be repeated.")
+    ] = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Of the live view; 0 takes a free one.")] = 0,
+    no_open: Annotated[bool, typer.Option("--no-open", help="Live: print the address, open no browser.")] = False,
     trust: TrustOption = False,
 ) -> None:
-    """Watch a trained agent decide: one page with the world, the reasons of every decision, and what if.
+    """Watch a trained agent decide: the world, the reasons of every decision, and what if.
 
-    The page is whole in itself: it opens from disk, without a server and without a network, and can be sent to others.
+    Without a file to write, the view is live, on the highway: a page on this machine alone, where you drive on, take
+    another action from any moment, change the traffic and see other drivers beside (needs the extra `watch`). With
+    `--html` the page is a file, whole in itself: it opens from disk, without a server, and can be sent to others.
 
     **Examples**
 
-    - `sentinel watch highway-composite`
-    - `sentinel watch runs/road --html road.html --episodes 5 --seed 7`
-    - `sentinel watch runs/road --on highway-env`
+    - `sentinel watch highway-composite --with highway-rule --with highway-search`
+    - `sentinel watch highway-composite --html road.html --episodes 5 --seed 7`
+    - `sentinel watch runs/road --gif road.gif --first 11 --decisions 4-18`
+    - `sentinel watch runs/road --html road.html --on highway-env`
+    - `sentinel watch runs/road --capture scenes/gap.scene.json --decisions 7`
     """
-    from sentinel_rl.cli.watch import run
+    from sentinel_rl.cli.watch import Files, run, run_live
 
-    run(path, html, episodes, seed, first, seed_index, on, save, trust)
+    files = Files(html, gif, mp4, png, save, capture, do, avoid)
+    if any(files):
+        if beside or port or no_open:
+            raise UsageError("--with, --port and --no-open are of the live view: leave out the files to be written")
+        run(path, files, decisions, width, speed, episodes, seed, first, seed_index, on, trust)
+    else:
+        run_live(path, beside or [], seed, first, seed_index, on, port, not no_open, trust)
+
+
+def scenes(
+    path: PolicyArgument,
+    folder: Annotated[
+        Path | None,
+        typer.Argument(
+            metavar="[SCENES]", help="A folder of scenes, or one; the library's ten highway scenes if absent."
+        ),
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Draw it over training, as .png, .svg or .pdf.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
+) -> None:
+    """Try a trained agent in scenes: moments in which it is known what a good driver would do, or would not.
+
+    Of a run, every checkpoint is tried that was kept, and the policies of its end; `sentinel train --keep 20` keeps 20
+    of them. Ends with 0 whether or not all scenes are passed.
+
+    **Examples**
+
+    - `sentinel scenes highway-composite`
+    - `sentinel scenes highway-rule`
+    - `sentinel scenes runs/road scenes/ --plot scenes.png`
+    """
+    from sentinel_rl.cli.scenes import run
+
+    run(path, folder, plot, as_json)
 
 
 def plot(
@@ -422,6 +492,76 @@ def export(
     run(path, onnx, stablehlo, seed_index, aleatory, epistemic, trust)
 
 
+def calibrate(
+    path: PolicyArgument,
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to fit the map, and as many others to judge.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes; choose one that was not trained on.")] = 2_000_000,
+    on: Annotated[
+        str | None, typer.Option(metavar="ENV", help="Judge in another environment of the same sizes.")
+    ] = None,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the files.", show_default="the run's, or here")
+    ] = None,
+    trust: TrustOption = False,
+) -> None:
+    """Judge predicted return distributions by what really followed, and fit a map that corrects them.
+
+    Reports how often returns fell below the predicted 5, 10 and 25 %, CRPS and PIT, of every member and of the mixture,
+    on held-out episodes, before and after recalibration. Where the agent learns through the time limit, episodes are
+    played on behind it. Writes NAME.json (with the map, for `--recalibrate` of `assess` and `eval`), .csv, .png and
+    .svg, with the NAME calibration_seed_N, or POLICY_calibration for a saved policy.
+
+    **Examples**
+
+    - `sentinel calibrate runs/pole`
+    - `sentinel calibrate highway-composite --episodes 200 --out results`
+    - `sentinel assess highway-composite --recalibrate results/highway-composite_calibration.json`
+    """
+    from sentinel_rl.cli.calibrate import run
+
+    run(path, episodes, seed, on, seed_index, out, trust)
+
+
+def abstain(
+    path: PolicyArgument,
+    fallback: Annotated[str, typer.Option(metavar="NAME", help="A policy without training: constant, random, ...")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=VALUE", help="An option of the fallback.")
+    ] = None,
+    on: Annotated[
+        str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes; its states are unseen.")
+    ] = None,
+    score: Annotated[
+        str, typer.Option(metavar="epistemic|disagreement", help="What says that the agent does not know.")
+    ] = "epistemic",
+    coverage: Annotated[
+        str, typer.Option(metavar="LIST", help="Shares of the decisions that the agent keeps.")
+    ] = "1,0.99,0.95,0.9,0.8,0.5",
+    episodes: Annotated[int, typer.Option(min=1, help="Episodes to set thresholds, and as many per arm.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes; choose one that was not trained on.")] = 2_000_000,
+    seed_index: Annotated[int, typer.Option(help="Which of the run's seeds, counted from 0.")] = 0,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Folder for the files.", show_default="the run's, or here")
+    ] = None,
+    trust: TrustOption = False,
+) -> None:
+    """Find out whether an agent knows when it should not act, and what handing over to a fallback buys.
+
+    Prints the AUROC of the score for what comes soon and for unseen states, and plays episodes in which the fallback
+    decides wherever the score exceeds a threshold, against as many hand-overs at random. Writes NAME.json, .csv, .png
+    and .svg, with the NAME abstain_seed_N, or POLICY_abstain for a saved policy.
+
+    **Examples**
+
+    - `sentinel abstain runs/pole --fallback random`
+    - `sentinel abstain runs/pole --fallback constant --set action=0 --coverage 1,0.9`
+    """
+    from sentinel_rl.cli.abstain import run
+
+    run(path, fallback, settings or [], on, score, coverage, episodes, seed, seed_index, out, trust)
+
+
 def verify(path: RunArgument) -> None:
     """Train a part of a run again, and prove that every bit of its newest checkpoint comes out.
 
@@ -436,20 +576,76 @@ def verify(path: RunArgument) -> None:
     run(path)
 
 
+PoliciesArgument = Annotated[
+    list[Path], typer.Argument(metavar="RUN...", help="Folders of runs, or files or names of saved policies.")
+]
+FiguresOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--out", metavar="DIR", help="Folder for the files; without it the run's own, where RUN is one folder."
+    ),
+]
+
+
 def frontier(
-    path: PolicyArgument,
-    episodes: Annotated[int, typer.Option(min=1, help="Episodes per seed and risk level.")] = 200,
+    paths: PoliciesArgument,
+    risk: Annotated[
+        Literal["crash", "tail"], typer.Option(help="Share of terminated episodes, or worst quarter of the returns.")
+    ] = "tail",
+    gain: Annotated[
+        Literal["return", "value", "speed"], typer.Option(help="What is weighed against it; speed on the highway.")
+    ] = "return",
+    alphas: Annotated[
+        str, typer.Option(metavar="LIST", help="Levels of CVaR, of both measures, where RUN is one.")
+    ] = "0.05,0.1,0.25,0.5,0.75,1",
+    episodes: Annotated[int, typer.Option(min=2, help="Episodes per seed and policy.")] = 500,
     seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 1_000_000,
+    on: Annotated[str | None, typer.Option(metavar="ENV", help="Another environment of the same sizes.")] = None,
+    out: FiguresOption = None,
     trust: TrustOption = False,
 ) -> None:
-    """Give trained agents other risk levels, and draw the mean return against its worst quarter.
+    """Weigh risk against gain: one point per policy, with intervals, and dominated points marked.
 
-    Nothing is trained anew. Writes frontier.csv, .json, .png and .svg into the run's folder.
+    Of one RUN the trained agents are given other levels of CVaR, without training. Of several, each is played as it was
+    trained. Neighbours are compared episode by episode; where they do not differ, it says how many episodes would show
+    a difference of the size that was found. Writes frontier.csv, .json, .png and .svg.
 
     **Examples**
 
     - `sentinel frontier runs/pole`
+    - `sentinel frontier highway-composite --risk crash --gain speed --on sentinel/highway-dense-v1 --out dense`
+    - `sentinel frontier runs/neutral runs/careful --risk crash --out both`
     """
-    from sentinel_rl.cli.evaluate import frontier
+    from sentinel_rl.cli.frontier import run
 
-    frontier(path, episodes, seed, trust)
+    run(paths, risk, gain, alphas, episodes, seed, on, out, trust)
+
+
+def stress(
+    paths: PoliciesArgument,
+    split: Annotated[
+        Literal["all", "calibration", "test"],
+        typer.Option(help="Which scenarios; while anything is being chosen, look at calibration alone."),
+    ] = "all",
+    strengths: Annotated[
+        str, typer.Option(metavar="LIST", help="Of every scenario, above 0 and at most 3.5.")
+    ] = "1,2,3",
+    episodes: Annotated[int, typer.Option(min=2, help="Episodes per seed, scenario and strength.")] = 200,
+    seed: Annotated[int, typer.Option(min=0, help="Of the episodes.")] = 1_000_000,
+    out: FiguresOption = None,
+) -> None:
+    """Drive in all scenarios of the highway: traffic that training does not have.
+
+    RUN was trained on the highway, or is a driver that needs no training (`highway-rule`, `highway-search`). Several
+    are shown side by side, in the same episodes. Calibration scenarios may be used to choose options; test scenarios
+    are for the final report. Writes stress.csv, .json, .png and .svg.
+
+    **Examples**
+
+    - `sentinel stress runs/road`
+    - `sentinel stress highway-neutral highway-composite --episodes 300 --out stress`
+    - `sentinel stress runs/road --split calibration --strengths 0.5,1,1.5`
+    """
+    from sentinel_rl.cli.stress import run
+
+    run(paths, split, strengths, episodes, seed, out)

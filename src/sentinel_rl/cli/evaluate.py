@@ -1,4 +1,4 @@
-"""``sentinel eval`` and ``sentinel frontier``: what the trained policies of a run earn, and what their tails cost."""
+"""``sentinel eval``: what the trained policies of a run earn."""
 
 import csv
 import io
@@ -11,10 +11,10 @@ import jax
 import numpy as np
 from rich.table import Table
 
-from sentinel_rl import plotting
 from sentinel_rl.agents.agent import FixedPolicy
 from sentinel_rl.agents.registry import fixed_names, make_agent
-from sentinel_rl.api import Learner, Sentinel
+from sentinel_rl.api import Learner
+from sentinel_rl.calibration.files import load_recalibration
 from sentinel_rl.cli.options import parse_settings
 from sentinel_rl.cli.runs import read_run
 from sentinel_rl.console import progress_bar, results
@@ -25,7 +25,6 @@ from sentinel_rl.training.evaluation import evaluate
 from sentinel_rl.training.metrics import TAIL, Episodes, find_metric, measure, pooled
 from sentinel_rl.training.population import use_all_cores
 
-ALPHAS = (0.05, 0.1, 0.25, 0.5, 0.75, 1.0)
 # The columns of the tables; files have all metrics.
 SHOWN = ("return", "value", "tail", "terminations_per_1000")
 
@@ -33,15 +32,23 @@ Rows = dict[str, dict[str, float]]
 
 
 def run(
-    path: Path, episodes: int, seed: int, on: str | None = None, gamma: float | None = None, trust: bool = False
+    path: Path,
+    episodes: int,
+    seed: int,
+    on: str | None = None,
+    gamma: float | None = None,
+    trust: bool = False,
+    recalibrate: Path | None = None,
 ) -> None:
     """Evaluate every seed's policy, print the table and write ``eval.json`` and ``eval.csv`` into the run's folder.
 
-    On another environment than the one it was trained on, the files have its name in theirs.
+    On another environment than the one it was trained on, or with recalibrated laws, the files say so in their names.
     """
     use_all_cores()
     run = read_run(path, trust)
     played, agents = [], run.policies(on)
+    if recalibrate is not None:
+        agents = [agent.recalibrated(load_recalibration(recalibrate)) for agent in agents]
     with progress_bar("evaluating") as report:
         for done, agent in enumerate(agents):
             report(done, len(agents))
@@ -54,6 +61,7 @@ def run(
     if run.is_file:
         return
     stem = run.path / ("eval" if on is None else f"eval_{on.replace('/', '_').replace(':', '_')}")
+    stem = stem if recalibrate is None else stem.with_name(f"{stem.name}_recalibrated")
     files = stem.with_suffix(".json"), stem.with_suffix(".csv")
     discount = agents[0].spec.gamma if gamma is None else gamma
     _write(*files, rows, {"env": on or run.env, "seed": seed, "gamma": discount, "alpha": TAIL})
@@ -73,29 +81,6 @@ def run_named(
     use_all_cores()
     state = agent.init(handle.spec, jax.random.key(seed))
     results().print(_table(env, "policy", {name: _measured(evaluate(agent, state, handle, episodes, seed, gamma))}))
-
-
-def frontier(path: Path, episodes: int, seed: int, trust: bool = False) -> None:
-    """Evaluate the same agents with other risk levels, print the table and draw mean against tail."""
-    use_all_cores()
-    run = read_run(path, trust)
-    agents, rows = [agent for agent in run.policies() if isinstance(agent, Sentinel)], {}
-    if not agents:
-        raise UsageError(f"{path} holds agents of kind {run.kind!r}: only 'sentinel' can be given another risk measure")
-    with progress_bar("evaluating") as report:
-        for done, alpha in enumerate(ALPHAS):
-            report(done, len(ALPHAS))
-            level = f"cvar:{alpha:g}"
-            chosen = [agent.with_risk(aleatory=level, epistemic=level) for agent in agents]
-            rows[f"{alpha:g}"] = _measured(pooled([_play(agent, episodes, seed) for agent in chosen]))
-        report(len(ALPHAS), len(ALPHAS))
-    results().print(_table(f"{run.env}, risk chosen after training", "CVaR alpha", rows))
-    if run.is_file:
-        return
-    about = {"env": run.env, "seed": seed, "gamma": agents[0].spec.gamma, "alpha": TAIL}
-    _write(run.path / "frontier.json", run.path / "frontier.csv", rows, about)
-    files = _draw(rows, run.path / "frontier")
-    results().print(f"picture: {', '.join(map(str, files))}", markup=False, soft_wrap=True)
 
 
 def _play(agent: Learner, episodes: int, seed: int, gamma: float | None = None) -> Episodes:
@@ -124,14 +109,3 @@ def _table(title: str, first: str, rows: Rows) -> Table:
             table.add_section()
         table.add_row(name, str(row["episodes"]), *(f"{row[metric]:.2f}" for metric in SHOWN))
     return table
-
-
-def _draw(rows: Rows, stem: Path) -> list[Path]:
-    with plotting.figure(6.4, 4.6) as drawing:
-        axes = drawing.subplots()
-        tails, means = ([row[name] for row in rows.values()] for name in ("tail", "value"))
-        axes.plot(tails, means, "o-", color=plotting.COMPOSITE)
-        for name, tail, mean in zip(rows, tails, means, strict=True):
-            axes.annotate(f"α = {name}", (tail, mean), xytext=(6, 4), textcoords="offset points")
-        axes.set(xlabel=f"mean of the worst {TAIL:.0%} of discounted returns", ylabel="mean discounted return")
-        return plotting.save(drawing, stem)

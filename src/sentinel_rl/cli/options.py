@@ -9,6 +9,7 @@ import numpy as np
 from sentinel_rl.agents.options import require_known
 from sentinel_rl.agents.registry import agent_kind, options_of_kind
 from sentinel_rl.errors import UsageError
+from sentinel_rl.training.schedule import require_seeds
 
 # Options of the plan of a run, beside those of the agent, with an example of their type.
 PLAN: dict[str, Any] = {
@@ -51,12 +52,12 @@ def parse_seeds(text: str) -> list[int]:
     """
     try:
         numbers = [int(part) for part in text.split(",") if part.strip()]
-    except ValueError:
-        numbers = []
-    seeds = numbers if "," in text else list(range(numbers[0])) if numbers else []
-    if not seeds or min(seeds) < 0 or len(set(seeds)) < len(seeds):
-        raise UsageError(f"--seeds {text}: give how many (5 means 0 to 4), or a list of different ones (3,7,9)")
-    return seeds
+        return require_seeds(numbers if "," in text else numbers[0])
+    except (IndexError, ValueError) as error:
+        why = f" ({error})" if isinstance(error, UsageError) else ""
+        raise UsageError(
+            f"--seeds {text[:80]}: give how many (5 means 0 to 4), or a list of different ones (3,7,9){why}"
+        ) from None
 
 
 def parse_observation(text: str, size: int) -> np.ndarray:
@@ -79,7 +80,7 @@ def parse_value(text: str) -> Any:
     """
     try:
         return ast.literal_eval(text)
-    except (ValueError, SyntaxError):
+    except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
         return float(text) if text.lower() in ("inf", "+inf", "-inf") else text
 
 
@@ -95,7 +96,7 @@ def checked_option(agent: str, name: str, value: Any) -> Any:
         value = (value,) if isinstance(value, int) else value
         if not isinstance(value, tuple):
             raise UsageError(f"{name} must be sizes, for example {name}=64,64, got {value!r}")
-    if isinstance(example, int) and not (number and float(value).is_integer()):
+    if isinstance(example, int) and not (number and value == value // 1):
         raise UsageError(f"{name} must be a whole number, got {value!r}")
     if isinstance(example, float) and not number:
         raise UsageError(f"{name} must be a number, got {value!r}")

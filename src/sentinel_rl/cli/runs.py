@@ -108,7 +108,8 @@ class Run:
             raise UsageError(f"{self.env} has no JAX form, which this needs")
         own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}
         agent, seeds = make_agent(self.kind, handle, **own), self.request["seeds"]
-        plan = make_plan(self.request["steps"], agent.plan_defaults(self.request["steps"]), options)
+        steps, horizon = self.request["steps"], self.request.get("horizon")
+        plan = make_plan(steps, agent.plan_defaults(horizon or steps), options, horizon)
         return Training([agent] * len(seeds), handle.env, plan, seeds, self.points, self.gamma)
 
 

@@ -4,6 +4,9 @@ Importing this package tells Gymnasium the names ``sentinel/...``.
 """
 
 from sentinel_rl.envs.cartpole import CartPole, CartPoleState
+from sentinel_rl.envs.gaps import CoverageGap, Gapped, GapRegion, GapState, LeaningRight, LeftLane
+from sentinel_rl.envs.grid import GridState, GridWorld
+from sentinel_rl.envs.grid_planning import Law, Optimum, best_cvar, best_mean, law_of
 from sentinel_rl.envs.gym import GymEnv
 from sentinel_rl.envs.gym_vector import GymVectorEnv
 from sentinel_rl.envs.gymnax import FromGymnax, ToGymnax, from_gymnax
@@ -16,20 +19,33 @@ from sentinel_rl.envs.toy import Toy
 __all__ = [
     "CartPole",
     "CartPoleState",
+    "CoverageGap",
     "Diagnosed",
     "Drawable",
     "Env",
     "EnvHandle",
     "EnvSpec",
     "FromGymnax",
+    "GapRegion",
+    "GapState",
+    "Gapped",
+    "GridState",
+    "GridWorld",
     "GymEnv",
     "GymVectorEnv",
     "Highway",
+    "Law",
+    "LeaningRight",
+    "LeftLane",
+    "Optimum",
     "TimeStep",
     "ToGymnax",
     "Toy",
+    "best_cvar",
+    "best_mean",
     "env_names",
     "from_gymnax",
+    "law_of",
     "make_env",
     "register_env",
     "resolve_env",

@@ -15,6 +15,7 @@ from sentinel_rl.envs.gym import GymEnv
 from sentinel_rl.envs.observations import Observations, observations_of
 from sentinel_rl.envs.originals import ORIGINALS
 from sentinel_rl.envs.registry import make_env
+from sentinel_rl.envs.sb3_vector import SB3VecEnv, SB3Vector, is_sb3_vector
 from sentinel_rl.envs.spec import Env, EnvSpec
 from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
 
@@ -99,11 +100,13 @@ class EnvHandle:
         return obs.reshape(1 if single else len(obs), -1), single
 
 
-EnvLike = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | Env | EnvSpec | EnvHandle | None
+EnvLike = str | gymnasium.Env[Any, Any] | VectorEnv[Any, Any, Any] | SB3VecEnv | Env | EnvSpec | EnvHandle | None
 
 
 def resolve_env(given: EnvLike) -> EnvHandle:
     """Find the JAX environment of a name, where there is one, else Gymnasium's, and read its sizes.
+
+    A vector of SB3 (``VecEnv``, also within ``VecNormalize``) is taken as Gymnasium's vectors are.
 
     A name of `ORIGINALS` stands for the environment of another package, with the settings of its twin here.
 
@@ -118,6 +121,8 @@ def resolve_env(given: EnvLike) -> EnvHandle:
         return given
     name = given if isinstance(given, str) else None
     env: Any = make_env(given) if isinstance(given, str) else given
+    if is_sb3_vector(env):
+        env = SB3Vector(env)
     if isinstance(env, EnvSpec):
         return EnvHandle(env, None, (env.obs_size,), 0)
     if isinstance(env, gymnasium.Env | VectorEnv):

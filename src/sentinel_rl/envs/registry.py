@@ -8,8 +8,11 @@ from typing import Any, NamedTuple
 import gymnasium
 
 from sentinel_rl.envs.cartpole import CartPole
+from sentinel_rl.envs.gaps import cartpole_gap, highway_gap
+from sentinel_rl.envs.grid import PRESETS as GRIDS
+from sentinel_rl.envs.grid import GridWorld
 from sentinel_rl.envs.gymnax import PREFIX, from_gymnax
-from sentinel_rl.envs.highway import Highway
+from sentinel_rl.envs.highway import SCENARIOS, Highway
 from sentinel_rl.envs.originals import ORIGINALS, make_original
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.envs.toy import Toy
@@ -40,6 +43,12 @@ _ENTRIES: dict[str, Entry] = {
     "sentinel/highway-v1": Entry(partial(Highway.preset, "highway-v1")),
     "sentinel/highway-v0": Entry(partial(Highway.preset, "highway-v0")),
     "sentinel/highway-fast-v0": Entry(partial(Highway.preset, "highway-fast-v0")),
+    **{each.env: Entry(partial(Highway.scenario, each.name)) for each in SCENARIOS.values()},
+    **{f"sentinel/{name}": Entry(partial(GridWorld.preset, name)) for name in GRIDS},
+    "sentinel/CartPoleGap-v0": Entry(cartpole_gap),
+    "sentinel/CartPoleGapOpen-v0": Entry(partial(cartpole_gap, closed=False)),
+    "sentinel/highway-gap-v0": Entry(highway_gap),
+    "sentinel/highway-gap-open-v0": Entry(partial(highway_gap, closed=False)),
 }
 _BUILT_IN = frozenset(_ENTRIES)
 

@@ -8,6 +8,9 @@ import jax
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int, UInt8
 
+from sentinel_rl._checks import is_whole
+from sentinel_rl.errors import UsageError
+
 
 class EnvSpec(eqx.Module):
     """What an agent may know of an environment before it has seen it.
@@ -42,6 +45,9 @@ class EnvSpec(eqx.Module):
     copies: int = eqx.field(static=True, default=1)
 
     def __check_init__(self) -> None:
+        for what, size in (("obs_size", self.obs_size), ("num_actions", self.num_actions)):
+            if not is_whole(size, 1):
+                raise UsageError(f"{self.name} has {what}={size!r}: it must be a whole number of at least 1")
         if self.action_names is not None and len(self.action_names) != self.num_actions:
             raise ValueError(f"{self.name} has {self.num_actions} actions, but the action_names {self.action_names}")
         if self.obs_shape is not None and math.prod(self.obs_shape) != self.obs_size:

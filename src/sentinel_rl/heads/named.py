@@ -8,7 +8,7 @@ from sentinel_rl.errors import UsageError
 from sentinel_rl.heads.categorical import CategoricalHead
 from sentinel_rl.heads.head import Head
 from sentinel_rl.heads.quantile import QuantileHead
-from sentinel_rl.heads.support import make_support, range_is_known
+from sentinel_rl.heads.support import make_support, range_is_known, require_numbers
 from sentinel_rl.returns import Support
 
 HeadName = Literal["auto", "categorical", "quantile"]
@@ -24,8 +24,6 @@ def _quantile(spec: EnvSpec, gamma: float, time_limit: str, atoms: int, **known:
     given = [name for name, value in known.items() if value is not None and name != "reward_range"]
     if given:
         raise UsageError(f"head='quantile' has no range of returns: leave out {' and '.join(given)}")
-    if atoms < 2:
-        raise UsageError(f"atoms must be at least 2, got {atoms}")
     return QuantileHead(atoms)
 
 
@@ -65,6 +63,7 @@ def make_head(
     """
     if isinstance(head, Head):
         return head
+    require_numbers(atoms, v_min, v_max, reward_range)
     known: dict[str, Any] = {"v_min": v_min, "v_max": v_max, "reward_range": reward_range}
     if head == "auto":
         head = "categorical" if range_is_known(spec, gamma, time_limit, **known) else "quantile"

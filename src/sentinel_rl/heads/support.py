@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from jaxtyping import Bool, Float
 
+from sentinel_rl._checks import is_number, is_whole, shown
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.replay import Replay
@@ -14,6 +15,9 @@ from sentinel_rl.returns import Support
 _TOLERATED = 0.01
 # Steps back from now in which returns are looked for.
 _WINDOW = 10_000
+# Returns beyond this, or steps of the grid below its inverse, are not computed with in float32.
+_FARTHEST = 1e30
+_MOST_ATOMS = 100_001
 
 
 def make_support(
@@ -29,7 +33,11 @@ def make_support(
 
     ``[min(0, r_min S), max(0, r_max S)]`` with ``S = (1 - gamma^H) / (1 - gamma)``, H the time limit, or without
     limit where time limits are bootstrapped through. A range that is given is kept, but must hold the returns.
+
+    Raises:
+        UsageError: for a value of another type or out of range, or where the range of returns is not known.
     """
+    require_numbers(atoms, v_min, v_max, reward_range)
     needed = _needed(spec, gamma, time_limit, reward_range)
     if needed is None and (v_min is None or v_max is None):
         raise UsageError(
@@ -44,9 +52,41 @@ def make_support(
             f"they reach [{needed[0]:g}, {needed[1]:g}]"
         )
     try:
-        return Support(low, high, 51 if atoms is None else atoms)
+        support = Support(float(low), float(high), 51 if atoms is None else int(atoms))
     except ValueError as error:
         raise UsageError(f"{error}: check v_min, v_max, reward_range and atoms") from error
+    _require_precision(support)
+    return support
+
+
+def require_numbers(atoms: object, v_min: object, v_max: object, reward_range: object) -> None:
+    """Refuse what is no number, or one with which float32 cannot compute."""
+    if atoms is not None and not is_whole(atoms, 2, _MOST_ATOMS):
+        raise UsageError(
+            f"atoms must be a whole number: at least 2 atoms and at most {_MOST_ATOMS}, got {shown(atoms)}"
+        )
+    told = f"a finite number from {-_FARTHEST:g} to {_FARTHEST:g}"
+    for name, value in (("v_min", v_min), ("v_max", v_max)):
+        if value is not None and not is_number(value, -_FARTHEST, _FARTHEST):
+            raise UsageError(f"{name} must be {told}, got {shown(value)}")
+    if reward_range is None:
+        return
+    pair = reward_range if isinstance(reward_range, tuple | list) else ()
+    if len(pair) != 2 or not all(is_number(end, -_FARTHEST, _FARTHEST) for end in pair) or pair[0] > pair[1]:
+        raise UsageError(
+            f"reward_range must be the smallest and the largest reward of a step, each {told}, for example "
+            f"reward_range=(-1.0, 1.0), got {shown(reward_range)}"
+        )
+
+
+def _require_precision(support: Support) -> None:
+    """Refuse a grid whose atoms are the same numbers in float32, or so large that their sums are not finite."""
+    farthest = max(abs(support.low), abs(support.high))
+    if farthest > _FARTHEST or not support.step > max(1 / _FARTHEST, float(np.spacing(np.float32(farthest)))):
+        raise UsageError(
+            f"the {support.size} atoms from {support.low:g} to {support.high:g} cannot be told apart in float32, or "
+            f"are beyond {_FARTHEST:g}: give v_min and v_max that are farther apart, fewer atoms, or other units"
+        )
 
 
 def range_is_known(

@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sentinel_rl._checks import shown
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.nets.cnn import SMALLEST, CNNEncoder
@@ -72,9 +73,9 @@ def known_encoder(encoder: Any) -> str | Encoder:
         UsageError: with what is allowed.
     """
     if isinstance(encoder, str) and encoder not in get_args(EncoderName):
-        raise UsageError(f"unknown encoder {encoder!r}: choose one of {', '.join(get_args(EncoderName))}")
+        raise UsageError(f"unknown encoder {shown(encoder)}: choose one of {', '.join(get_args(EncoderName))}")
     if not isinstance(encoder, (str, Encoder)):
-        raise UsageError(f"an encoder is a name or an object with init and __call__, got {encoder!r}")
+        raise UsageError(f"an encoder is a name or an object with init and __call__, got {shown(encoder)}")
     return encoder
 
 

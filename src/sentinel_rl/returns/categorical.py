@@ -203,9 +203,10 @@ def _sort_few(samples: Array, masses: Array) -> tuple[Array, Array]:
 
 
 def _floats(*arrays: ArrayLike) -> tuple[Array, ...]:
-    """Convert to JAX arrays of one floating dtype."""
+    """Convert to JAX arrays of one floating dtype, float32 in place of half precision: sums need its digits."""
     converted = [jnp.asarray(array) for array in arrays]
     dtype = jnp.result_type(*converted, 1.0)
+    dtype = jnp.promote_types(dtype, jnp.float32)
     return tuple(array.astype(dtype) for array in converted)
 
 

@@ -69,5 +69,7 @@ class MeanSemideviation(RiskMeasure):
         shortfall = jnp.where(law.probs == 0, 0.0, jnp.maximum(mean[..., None] - law.values, 0.0))
         scale = jnp.max(shortfall, axis=-1)
         scale = jnp.where(scale == 0, jnp.ones_like(scale), scale)
-        moment = jnp.sum(law.probs * safe_power(shortfall / scale[..., None], self.p), axis=-1)
+        # XLA multiplies by the inverse of the scale, which for the largest numbers would be rounded to zero.
+        unit = (shortfall / 4) / (scale / 4)[..., None]
+        moment = jnp.sum(law.probs * safe_power(unit, self.p), axis=-1)
         return mean - self.c * scale * safe_power(moment, 1 / self.p)

@@ -63,7 +63,9 @@ class RiskMeasure(eqx.Module):
                     f"{type(self).__name__} holds parameters of shape {jnp.shape(leaf)}: one measure has scalar "
                     f"parameters. Map over them: jax.vmap(lambda m: m(law))(measure)"
                 )
-        return self._value(law)
+        value = self._value(law)
+        _require_finite(self, value, law)
+        return value
 
     def of(self, values: ArrayLike, weights: ArrayLike | None = None, axis: int = -1) -> Any:
         """Return the risk of (weighted) samples along an axis, in any order.
@@ -92,6 +94,18 @@ class RiskMeasure(eqx.Module):
         parameters = ",".join(_shortest(getattr(self, field.name)) for field in dataclasses.fields(self))
         name = getattr(self, "name", type(self).__name__)
         return f"{name}:{parameters}" if parameters else name
+
+
+def _require_finite(measure: RiskMeasure, value: Array, law: CategoricalReturn) -> None:
+    """Raise `ValueError` where a risk of finite atoms is beyond the largest number; a NaN that came in stays one."""
+    if not known(value, law.atoms, law.probs) or np.isfinite(np.asarray(value)).all():
+        return
+    if all(np.isfinite(np.asarray(part)).all() for part in (law.atoms, law.probs)):
+        largest = float(np.max(np.abs(np.asarray(law.atoms))))
+        raise ValueError(
+            f"the risk {measure} of atoms as large as {largest:.4g} cannot be computed in {law.probs.dtype}: a sum is "
+            f"beyond its largest number, {jnp.finfo(law.probs.dtype).max:.4g}. Give float64, or divide by a unit"
+        )
 
 
 def _shortest(value: Parameter) -> str:

@@ -68,10 +68,19 @@ class EVaR(RiskMeasure):
         log_alpha = jnp.log(jnp.maximum(jnp.asarray(self.alpha, law.probs.dtype), tiny(law.probs)))
         low = worst(law)
         span = jax.lax.stop_gradient(best(law) - low)
-        span = jnp.where(span == 0, jnp.ones_like(span), span)
-        unit = jnp.where(law.probs == 0, 0.0, (law.values - low[..., None]) / span[..., None])
+        # Of one atom the optimal t is infinite, and the value is that atom, however small it is.
+        certain = span < tiny(law.probs)
+        span = jnp.where(certain, jnp.ones_like(span), span)
+        unit = jnp.where(law.probs == 0, 0.0, (law.values - low[..., None]) / 4 / (span / 4)[..., None])
         t = _optimal_rate(*jax.lax.stop_gradient((law.probs, unit, log_alpha)))
-        return low + span * (log_alpha - _log_laplace(law.probs, unit, t)) / t
+        # Where the worst atom is likelier than alpha, t has no largest value either.
+        above = jnp.where(law.probs == 0, 0.0, law.values - low[..., None])
+        counts = certain[..., None] | (jax.lax.stop_gradient(above) == 0)
+        mass = jax.lax.stop_gradient(jnp.sum(law.probs, axis=-1, where=counts & (law.probs > 0)))
+        reached = certain | (mass >= jnp.exp(log_alpha))
+        of_worst = low + jnp.sum(law.probs * above, axis=-1, where=counts) / jnp.where(reached, mass, 1.0)
+        inside = low + span * (log_alpha - _log_laplace(law.probs, unit, t)) / t
+        return jnp.where(reached, of_worst, inside)
 
 
 def _log_laplace(probs: Array, distance: Array, rate: Array) -> Array:

@@ -154,10 +154,11 @@ class Saver:
     Args:
         parent: the folder of the run's checkpoints.
         patience: failures in a row after which the error is raised.
+        keep: how many checkpoints to keep.
     """
 
-    def __init__(self, parent: Path, patience: int = 3):
-        self.parent, self.patience, self.failures = parent, patience, 0
+    def __init__(self, parent: Path, patience: int = 3, keep: int = 2):
+        self.parent, self.patience, self.keep, self.failures = parent, patience, keep, 0
 
     def write_beside(self, write: Callable[[], None]) -> None:
         """Write something that goes with the next checkpoint; what fails is tried again with the one after it."""
@@ -170,7 +171,7 @@ class Saver:
     def save(self, step: int, tree: Any, about: Mapping[str, Any] | None = None) -> Path | None:
         """Save as the function `save` does; None, with a warning, when it failed and will be tried again."""
         try:
-            folder = save(self.parent, step, tree, about)
+            folder = save(self.parent, step, tree, about, self.keep)
         except StorageError as error:
             self.failures += 1
             if self.failures >= self.patience:

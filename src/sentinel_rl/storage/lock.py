@@ -46,7 +46,7 @@ def read_holder(path: Path) -> Holder | None:
     try:
         content = json.loads(path.read_text())
         return Holder(int(content["pid"]), str(content["host"]))
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, LookupError, TypeError, OverflowError, RecursionError):
         return None
 
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Self
 
+from sentinel_rl._checks import is_whole
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.options import require_known
 from sentinel_rl.agents.registry import agent_kind, make_agent, require_agent
@@ -16,7 +17,7 @@ from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.configuration import digest, identity, plain, restored
 from sentinel_rl.training.identity import env_identity, run_identity
 from sentinel_rl.training.population_evaluation import Evaluation
-from sentinel_rl.training.schedule import PLAN_OPTIONS, Plan, make_plan
+from sentinel_rl.training.schedule import LARGEST_STEP, PLAN_OPTIONS, Plan, make_plan, require_seeds
 
 # Part of every id: to be raised when the same configuration comes to mean another computation.
 MEANING = 2
@@ -59,7 +60,7 @@ class Cell:
     label: str = ""
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "seeds", tuple(int(seed) for seed in self.seeds))
+        object.__setattr__(self, "seeds", tuple(require_seeds(self.seeds)))
         object.__setattr__(self, "evaluations", tuple(self.evaluations))
         for name in ("options", "env_settings"):
             object.__setattr__(self, name, restored(plain(getattr(self, name), name)))
@@ -70,10 +71,8 @@ class Cell:
             require_known(self.options, (*agent_kind(self.agent).options, *PLAN_OPTIONS))
         else:
             require_known(self.options, PLAN_OPTIONS)
-        if not self.seeds or len(set(self.seeds)) < len(self.seeds) or min(self.seeds) < 0:
-            raise UsageError(f"a cell needs seeds of at least 0, each once, got {self.seeds}")
-        if self.steps < 1 or self.points < 1:
-            raise UsageError(f"a cell needs at least 1 step and 1 point, got {self.steps} and {self.points}")
+        if not is_whole(self.steps, 1, LARGEST_STEP) or not is_whole(self.points, 1):
+            raise UsageError(f"a cell needs at least 1 step and 1 point, got {self.steps!r} and {self.points!r}")
         names = [evaluation.name for evaluation in self.evaluations]
         if len(set(names)) < len(names):
             raise UsageError(f"the evaluations of a cell need different names, got {', '.join(names)}")

@@ -128,7 +128,7 @@ class Store:
         """Why a cell could not be computed, if it was tried."""
         try:
             return str(json.loads(self._failure(cell).read_text())["error"])
-        except (OSError, ValueError, KeyError):
+        except (OSError, ValueError, LookupError, TypeError, RecursionError):
             return None
 
     def remove(self, cell: Cell) -> None:

@@ -1,7 +1,7 @@
 """Training and evaluation: the same agents compiled with a JAX environment, or in a loop over any Gymnasium one."""
 
 from sentinel_rl.training.compiled import Best, Progress
-from sentinel_rl.training.evaluation import evaluate
+from sentinel_rl.training.evaluation import evaluate, evaluate_watched
 from sentinel_rl.training.metrics import Episodes, Metric, measure, metric_names, register_metric
 from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.population_evaluation import Evaluation
@@ -27,6 +27,7 @@ __all__ = [
     "Triangular",
     "WandbSink",
     "evaluate",
+    "evaluate_watched",
     "measure",
     "metric_names",
     "register_metric",

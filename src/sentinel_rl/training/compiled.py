@@ -22,6 +22,7 @@ from sentinel_rl.training.population import Advanced, Fleet, take_run
 from sentinel_rl.training.reports import report_runs
 from sentinel_rl.training.schedule import Plan
 from sentinel_rl.training.segments import Segments, chunked
+from sentinel_rl.training.standing import Standing
 
 # Steps between two returns to the host: about a second of a core, and less than that of an accelerator.
 _CHUNK = {"cpu": 2_000, "gpu": 10_000}
@@ -82,8 +83,7 @@ class BaseTraining(abc.ABC):
     """
 
     def __init__(self, agents: Sequence[Agent], plan: Plan, seeds: Sequence[int], history: History):
-        updates = len(plan.learn_times)
-        self.agents = [agent.planned(updates) for agent in agents]
+        self.agents = [agent.planned(plan.planned_updates) for agent in agents]
         self.plan, self.seeds, self.history = plan, list(seeds), history
         self.t = 0
         self.failures: dict[int, str] = {}
@@ -97,6 +97,10 @@ class BaseTraining(abc.ABC):
     @abc.abstractmethod
     def agent_states(self) -> list[Any]:
         """The state of every run's agent, in the order of the seeds."""
+
+    @abc.abstractmethod
+    def standing(self) -> Standing:
+        """Where the training of its only run stands."""
 
     @abc.abstractmethod
     def report(self) -> None:
@@ -145,6 +149,7 @@ class Training(BaseTraining):
         seeds: one run each. The list is part of what is run: resuming with another is refused.
         points: of the learning curves.
         gamma: discount of the returns in the history.
+        start: where the training of the only run stood before.
     """
 
     def __init__(
@@ -155,11 +160,15 @@ class Training(BaseTraining):
         seeds: Sequence[int],
         points: int = 200,
         gamma: float | None = None,
+        start: Standing | None = None,
     ):
-        history = History(len(seeds), plan.steps, points, env.spec.gamma if gamma is None else gamma)
+        discount = env.spec.gamma if gamma is None else gamma
+        history = History(len(seeds), plan.steps, points, discount, plan.horizon)
         super().__init__(agents, plan, seeds, history)
         self.fleet = Fleet(env, plan)
         self.groups: list[Population] = self.fleet.start(self.agents, self.seeds)
+        if start is not None:
+            self._go_on(start)
 
     def chunks(self, target: int | None = None, end: int | None = None) -> Iterator[Progress]:
         """Advance to step `end`, by default to the end of the plan, in chunks of about `target` steps.
@@ -244,17 +253,34 @@ class Training(BaseTraining):
     def restore(self, tree: Mapping[str, Any], t: int) -> None:
         """Go back to a checkpoint of step ``t``."""
         forms = self.form()["runs"]
-        runs = [jax.tree.map(padded_like, run, like) for run, like in zip(tree["runs"], forms, strict=True)]
-        for index, group in enumerate(self.groups):
-            part = [runs[min(index * group.size + i, len(runs) - 1)] for i in range(group.size)]
-            stacked = jax.tree.map(lambda old, *new: jax.device_put(jnp.stack(new), old.sharding), group.runs, *part)
-            self.groups[index] = Population(group.agents, stacked)
+        self._place([jax.tree.map(padded_like, run, like) for run, like in zip(tree["runs"], forms, strict=True)])
         self.t = t
         self.failures = {
             int(run): f"seed {self.seeds[run]} had failed before step {t}"
             for run in np.flatnonzero(np.asarray(tree["failed"]))
         }
         self.restore_kept(t, tree)
+
+    def _place(self, runs: Sequence[RunState]) -> None:
+        """Put runs into the groups, on their devices."""
+        for index, group in enumerate(self.groups):
+            part = [runs[min(index * group.size + i, len(runs) - 1)] for i in range(group.size)]
+            stacked = jax.tree.map(lambda old, *new: jax.device_put(jnp.stack(new), old.sharding), group.runs, *part)
+            self.groups[index] = Population(group.agents, stacked)
+
+    def standing(self) -> Standing:
+        """Where the training of its only run stands."""
+        (run,) = _unstacked([group.runs for group in self.groups], 1)
+        before, horizon = self.plan.before or 0, self.plan.horizon or self.plan.steps
+        return Standing(run.agent, self.t, before, horizon, (run.env, run.obs), 0, self.history.state())
+
+    def _go_on(self, start: Standing) -> None:
+        fresh = take_run(self.groups[0].runs, 0)
+        env, obs = (fresh.env, fresh.obs) if start.world is None else start.world
+        self._place([RunState(start.state_for(self.fleet.env.spec.copies), env, obs, fresh.key)])
+        self.t = start.t
+        if start.history is not None:
+            self.history.restore(start.t, start.history)
 
 
 def fit_to(form: Any, manifest: Manifest) -> Any:

@@ -3,11 +3,11 @@
 import csv
 import io
 import json
-import time
 import warnings
-from collections.abc import Sequence
+import zlib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -72,7 +72,7 @@ _DTYPES = (np.int64, np.float64, np.float64, np.int64, np.bool_, np.int64, np.fl
 
 
 class EpisodeCounter:
-    """Cuts the steps of runs side by side into episodes, as they come: no loop over episodes.
+    """Cuts the steps of runs side by side into episodes, as they come.
 
     Args:
         runs: how many.
@@ -96,31 +96,34 @@ class EpisodeCounter:
         start = np.maximum.accumulate(np.pad(after_end, ((0, 0), (1, 0)))[:, :-1], axis=1)
         position = place[None] - start + np.where(start == 0, self._length[:, None], 0)
         discounted = reward * np.power(self._gamma, np.arange(int(position.max()) + 1))[position]
-        plain_sums, discounted_sums = (
-            np.pad(np.cumsum(values, axis=1, dtype=np.float64), ((0, 0), (1, 0))) for values in (reward, discounted)
-        )
-        begin, end = (run, start[run, last]), (run, last + 1)
-        first = start[run, last] == 0
+        plain_sums, discounted_sums = self._sums(reward, discounted, ended)
         finished = EpisodeTable(
             run,
-            plain_sums[end] - plain_sums[begin] + np.where(first, self._reward[run], 0.0),
-            discounted_sums[end] - discounted_sums[begin] + np.where(first, self._discounted[run], 0.0),
+            plain_sums[run, last],
+            discounted_sums[run, last],
             position[run, last] + 1,
             terminated[run, last],
             self._t + last + 1,
             np.full(run.shape, now),
         )
-        self._carry(np.maximum(start[:, -1], after_end[:, -1]), steps, plain_sums, discounted_sums)
+        open_since = np.maximum(start[:, -1], after_end[:, -1])
+        self._length = steps - open_since + np.where(open_since == 0, self._length, 0)
         self._t += steps
         return finished
 
-    def _carry(self, start: np.ndarray, steps: int, plain_sums: np.ndarray, discounted_sums: np.ndarray) -> None:
-        """Keep what belongs to the episodes that go on."""
-        rows, whole = np.arange(len(start)), start == 0
-        for sums, name in ((plain_sums, "_reward"), (discounted_sums, "_discounted")):
-            rest = sums[:, -1] - sums[rows, start]
-            setattr(self, name, rest + np.where(whole, getattr(self, name), 0.0))
-        self._length = steps - start + np.where(whole, self._length, 0)
+    def _sums(self, reward: np.ndarray, discounted: np.ndarray, ended: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The sums since the beginning of the episode after every step, added step by step.
+
+        Their last bit does not depend on where the steps were cut into chunks, as a difference of two sums would.
+        """
+        values = np.ascontiguousarray(np.stack([reward, discounted]).astype(np.float64).transpose(2, 0, 1))
+        sums, so_far = np.empty_like(values), np.stack([self._reward, self._discounted])
+        for step, over in enumerate(ended.T):
+            np.add(so_far, values[step], out=sums[step])
+            so_far = np.where(over, 0.0, sums[step])
+        self._reward, self._discounted = so_far
+        plain, discounting = sums.transpose(1, 2, 0)
+        return plain, discounting
 
     def state(self) -> dict[str, np.ndarray]:
         """What a checkpoint keeps of the episodes that go on."""
@@ -162,25 +165,29 @@ def monitor_file(folder: Path, seed: int) -> Path:
 
 
 def write_monitor(path: Path, episodes: EpisodeTable, env_id: str, started: float) -> None:
-    """Write episodes in the format of SB3's ``Monitor``: columns r, l, t and ``terminated``."""
+    """Write episodes in the format of SB3's ``Monitor``: columns r, l, t and ``terminated``.
+
+    Returns are written with all their digits. The first line has a checksum, which SB3's tools pass over.
+    """
     text = io.StringIO()
-    text.write("#" + json.dumps({"t_start": started, "env_id": env_id}) + "\n")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(["r", "l", "t", "terminated"])
+    writer.writerow(_COLUMNS)
     rows = zip(episodes.reward, episodes.length, episodes.time, episodes.terminated, strict=True)
-    writer.writerows([round(float(r), 6), int(n), round(float(t), 6), int(ended)] for r, n, t, ended in rows)
-    write_file(path, text.getvalue())
+    writer.writerows([float(r), int(n), round(float(t), 6), int(ended)] for r, n, t, ended in rows)
+    about = {"t_start": started, "env_id": env_id}
+    header = {**about, "checksum": _checksum(about, text.getvalue())}
+    write_file(path, f"#{json.dumps(header)}\n{text.getvalue()}")
 
 
 def read_monitor(path: Path, run: int, steps: int) -> EpisodeTable:
     """Read back the episodes of the first `steps` steps; what they were discounted to is not in the file.
 
-    A file that cannot be read is warned about, and gives no episodes.
+    A file that cannot be read, or whose checksum is wrong, is warned about, and gives no episodes. One of version 0.1
+    has no checksum.
     """
     try:
-        _, *lines = path.read_text().splitlines()
-        rows = [(float(r["r"]), int(r["l"]), r["terminated"] == "1", float(r["t"])) for r in csv.DictReader(lines)]
-    except (OSError, ValueError, KeyError) as error:
+        rows = _rows_of(path.read_text())
+    except (OSError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
         warnings.warn(
             f"the episodes before step {steps} are lost, training goes on: {path} is not readable ({error})",
             SentinelWarning,
@@ -196,6 +203,27 @@ def read_monitor(path: Path, run: int, steps: int) -> EpisodeTable:
     return EpisodeTable.of_episodes(run, found)
 
 
-def seconds_since(started: float) -> float:
-    """The seconds since a moment of ``time.time()``."""
-    return round(time.time() - started, 6)
+_COLUMNS = ["r", "l", "t", "terminated"]
+
+
+def _checksum(about: Mapping[str, Any], rows: str) -> int:
+    return zlib.crc32((json.dumps(about, sort_keys=True) + rows).encode())
+
+
+def _rows_of(text: str) -> list[tuple[float, int, bool, float]]:
+    """Return, length, end and time of every episode of a monitor file.
+
+    Raises:
+        ValueError: for a file that is damaged.
+    """
+    first, _, rest = text.partition("\n")
+    header = json.loads(first.removeprefix("#"))
+    about = {name: header[name] for name in ("t_start", "env_id")}
+    # A file of version 0.1 has no checksum, and nothing else beside these two.
+    legacy = set(header) == set(about)
+    if not legacy and header.get("checksum") != _checksum(about, rest):
+        raise ValueError("its checksum is wrong: the file is damaged or was edited")
+    found = csv.DictReader(rest.splitlines())
+    if found.fieldnames != _COLUMNS or not first.startswith("#"):
+        raise ValueError(f"its columns are {found.fieldnames}, not {_COLUMNS}")
+    return [(float(row["r"]), int(row["l"]), row["terminated"] == "1", float(row["t"])) for row in found]

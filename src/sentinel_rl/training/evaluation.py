@@ -12,18 +12,22 @@ import numpy as np
 from gymnasium.vector import VectorEnv
 from jaxtyping import Array, ArrayLike, Bool, Int
 
+from sentinel_rl._checks import is_number, is_whole
 from sentinel_rl.agents.agent import Agent, StateBased, greedy_in
 from sentinel_rl.envs.gym import GymEnv
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, resolve_env
-from sentinel_rl.envs.spec import Env, TimeStep
+from sentinel_rl.envs.spec import Diagnosed, Env, TimeStep
 from sentinel_rl.errors import NumericalError, UsageError
 from sentinel_rl.training.fused import cut, join
+from sentinel_rl.training.host_checks import ends_of, reset_of, rewards_of, step_of, steps_of
 from sentinel_rl.training.metrics import Episodes
+from sentinel_rl.training.schedule import require_seed
 
 # Where an environment knows no time limit.
 LIMIT = 10_000
 # Of evaluations: far from the seeds that people train with.
 EVALUATION_SEED = 1_000_000
+MOST_EPISODES = 1_000_000
 
 # The actions in states of the environment ``[B, ...]`` with observations ``[B, obs]``, drawn with keys ``[B]``.
 Choose = Callable[[Any, Array, jax.Array], Int[Array, " B"]]
@@ -131,8 +135,36 @@ def evaluate(
     """
     handle = resolve_env(env)
     _require_some(episodes)
+    seed = require_seed(seed)
+    if gamma is not None and not is_number(gamma, 0, 1):
+        raise UsageError(f"the discount of an evaluation must be a number from 0 to 1, got {gamma!r}")
     discount = handle.spec.gamma if gamma is None else gamma
     return _evaluate(agent, state, handle, episodes, jax.random.key(seed), seed, discount)
+
+
+def evaluate_watched(
+    agent: Agent,
+    state: Any,
+    env: EnvLike,
+    episodes: int = 100,
+    seed: int = EVALUATION_SEED,
+    gamma: float | None = None,
+) -> tuple[Episodes, dict[str, np.ndarray]]:
+    """Play the episodes of `evaluate`, and tell what the environment says of them beside its rewards.
+
+    Returns:
+        the episodes, and for each of them the means over its decisions of the single numbers among the environment's
+        diagnostics (`Diagnosed`), by name, ``[episodes]``: on the highway ``mean_speed``. An environment that is
+        stepped from Python tells nothing.
+    """
+    handle = resolve_env(env)
+    if not handle.is_jax:
+        return evaluate(agent, state, handle, episodes, seed, gamma), {}
+    _require_some(episodes)
+    discount, limit = handle.spec.gamma if gamma is None else gamma, handle.spec.max_steps or LIMIT
+    arguments = agent, state, handle.env, jax.random.key(seed), jnp.float32(discount), episodes, limit
+    played, seen = jax.device_get(_watch_many(*arguments))
+    return _finite(played, handle.spec.name), {name: total / played.length for name, total in seen.items()}
 
 
 def evaluate_run(
@@ -155,7 +187,7 @@ def _evaluate(
     if handle.env is None or isinstance(handle.env, VectorEnv):
         raise UsageError(f"an evaluation needs one environment to play in, got {handle.env!r}")
     choose = _chooser(agent, state, handle, key)
-    rows = [_play_gymnasium(handle.env, choose, first_seed + i, gamma) for i in range(episodes)]
+    rows = [_play_gymnasium(handle.env, choose, first_seed + i, gamma, name) for i in range(episodes)]
     return _finite(Episodes(*(np.array(field) for field in zip(*rows, strict=True))), name)
 
 
@@ -167,6 +199,22 @@ def _play_many(
     choose = jax.vmap(lambda world, obs, key: greedy_in(agent, state, env, world, obs, key))
     (played,), _ = play([Player(episodes, choose)], env, [keys], gamma, limit)
     return played
+
+
+@partial(jax.jit, static_argnames=("episodes", "limit"))
+def _watch_many(
+    agent: Agent, state: Any, env: Env, key: jax.Array, gamma: ArrayLike, episodes: int, limit: int
+) -> tuple[Episodes, dict[str, Array]]:
+    keys = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, jnp.arange(episodes))
+    choose = jax.vmap(lambda world, obs, key: greedy_in(agent, state, env, world, obs, key))
+
+    def numbers(world: Any) -> dict[str, Array]:
+        told = env.diagnostics(world) if isinstance(env, Diagnosed) else {}
+        return {name: value for name, value in told.items() if value.ndim == 0}
+
+    player = Player(episodes, choose, lambda obs, action, worlds: jax.vmap(numbers)(worlds))
+    (played,), (seen,) = play([player], env, [keys], gamma, limit)
+    return played, seen
 
 
 def _chooser(agent: Agent, state: Any, handle: EnvHandle, key: jax.Array) -> Callable[[Any], int]:
@@ -197,20 +245,30 @@ def _greedy_in(agent: Agent, state: Any, env: Env, env_state: Any, obs: Array, k
     return greedy_in(agent, state, env, env_state, obs, jax.random.fold_in(key, draw))
 
 
-def _play_gymnasium(env: gymnasium.Env[Any, Any], choose: Callable[[Any], Any], seed: int, gamma: float) -> Episodes:
-    obs, _ = env.reset(seed=seed)
+def _play_gymnasium(
+    env: gymnasium.Env[Any, Any], choose: Callable[[Any], Any], seed: int, gamma: float, name: str
+) -> Episodes:
+    where = f"episode of seed {seed}"
+    with steps_of(name, "reset", where):
+        returned = env.reset(seed=seed)
+    obs = reset_of(returned, name, where)
     reward, discounted, length = 0.0, 0.0, 0
     ended = terminated = False
     while not ended and length < LIMIT:
-        obs, now, terminated, truncated, _ = env.step(choose(obs))
-        reward, discounted, length = reward + float(now), discounted + gamma**length * float(now), length + 1
-        ended = terminated or truncated
-    return Episodes(reward, discounted, length, bool(terminated))
+        action, where = choose(obs), f"step {length} of the episode of seed {seed}"
+        with steps_of(name, "step", where):
+            stepped = env.step(action)
+        obs, given, terminates, truncates, _ = step_of(stepped, name, where)
+        now = float(rewards_of(given, 1, name, where)[0])
+        terminated = bool(ends_of(terminates, 1, "terminated", name, where)[0])
+        reward, discounted, length = reward + now, discounted + gamma**length * now, length + 1
+        ended = terminated or bool(ends_of(truncates, 1, "truncated", name, where)[0])
+    return Episodes(reward, discounted, length, terminated)
 
 
 def _require_some(episodes: int) -> None:
-    if episodes < 1:
-        raise UsageError(f"an evaluation needs at least 1 episode, got {episodes}")
+    if not is_whole(episodes, 1, MOST_EPISODES):
+        raise UsageError(f"an evaluation needs at least 1 episode and at most {MOST_EPISODES}, got {episodes!r}")
 
 
 def _finite(played: Episodes, name: str) -> Episodes:

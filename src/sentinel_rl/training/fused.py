@@ -83,6 +83,12 @@ def learn_key(run_key: jax.Array, update: Int[Array, ""]) -> jax.Array:
     return jax.random.fold_in(run_key, -update)
 
 
+def seed_key(seed: int, before: int | None = None) -> jax.Array:
+    """The key of a seed; a training that follows another, of so many transitions, has one of its own."""
+    key = jax.random.key(seed)
+    return jax.random.fold_in(key, before) if before else key
+
+
 def start_agent(agent: Agent, env: Env, seed_key: jax.Array) -> Any:
     """The state of a run's agent, from the key of its seed."""
     return agent.init(env.spec, _seed_keys(seed_key)[0])
@@ -162,7 +168,7 @@ def run_chunk(
     def advance(t: Array, keys: StepKeys, carry: _Carry) -> _Carry:
         epsilon = exploration.epsilon(t)
         act = each_run(lambda agent, state, world, obs, key: act_in(agent, state, env, world, obs, epsilon, key))
-        observe = each_run(lambda agent, state, seen, key: agent.observe(state, t, seen, key))
+        observe = each_run(lambda agent, state, seen, key: agent.observe(state, t + exploration.before, seen, key))
         own = zip(agents, carry.agents, cut((carry.worlds, carry.obs, keys.act), sizes), strict=True)
         action = join([act(agent, state, *seen) for agent, state, seen in own])
         worlds, obs, after = each_run(lambda *world: _step_world(env, *world))(

@@ -7,19 +7,26 @@ from typing import Any
 import jax
 import numpy as np
 
-from sentinel_rl.training.episodes import Episode, EpisodeCounter, EpisodeTable, seconds_since
+from sentinel_rl.training.episodes import Episode, EpisodeCounter, EpisodeTable
 from sentinel_rl.training.metrics import TAIL, Episodes, tail_mean
 
 _TABLE, _PARTIAL, _METRIC, _REPORT, _EVALUATION = "episodes/", "partial/", "metric/", "report/", "evaluation/"
 
 
-def curve_steps(steps: int, points: int) -> np.ndarray:
+def curve_steps(steps: int, points: int, horizon: int | None = None) -> np.ndarray:
     """The step counts at which curves are given: evenly spread, the last one last.
+
+    A training that is extended beyond its `horizon` goes on with the same distance between the points.
 
     >>> curve_steps(1_000, 4)
     array([ 250,  500,  750, 1000])
+    >>> curve_steps(1_600, 4, horizon=1_000)
+    array([ 250,  500,  750, 1000, 1250, 1500, 1600])
     """
-    return np.unique(-(-np.arange(1, points + 1, dtype=np.int64) * steps // points))  # rounded up
+    planned = steps if horizon is None else horizon
+    count = -(-steps * points // planned)
+    grid = -(-np.arange(1, count + 1, dtype=np.int64) * planned // points)  # rounded up
+    return np.unique(np.minimum(grid, steps))
 
 
 class History:
@@ -30,10 +37,12 @@ class History:
         steps: of each.
         points: of the curves.
         gamma: discount of the returns.
+        horizon: see `curve_steps`.
     """
 
-    def __init__(self, runs: int, steps: int, points: int, gamma: float):
-        self.runs, self.grid, self.started = runs, curve_steps(steps, points), time.time()
+    def __init__(self, runs: int, steps: int, points: int, gamma: float, horizon: int | None = None):
+        self.runs, self.grid = runs, curve_steps(steps, points, horizon)
+        self._begin(0.0)
         self._counter = EpisodeCounter(runs, gamma)
         self._tables: list[EpisodeTable] = []
         self._ordered: EpisodeTable | None = None
@@ -46,7 +55,11 @@ class History:
     @property
     def elapsed(self) -> float:
         """Seconds since training began."""
-        return seconds_since(self.started)
+        return round(time.monotonic() - self._began, 6)
+
+    def _begin(self, elapsed: float) -> None:
+        """Training has gone on for so many seconds. The clock on the wall may be set, and is not asked again."""
+        self._began, self.started = time.monotonic() - elapsed, time.time() - elapsed
 
     def extend(self, reward: np.ndarray, terminated: np.ndarray, truncated: np.ndarray) -> None:
         """Take in the next steps of all runs, ``[runs, steps]``."""
@@ -95,6 +108,11 @@ class History:
             self._ordered = EpisodeTable(*(column[order] for column in table))
             self._tables = [self._ordered]
         return self._ordered
+
+    def count(self, run: int) -> int:
+        """The number of finished episodes of a run."""
+        begin, end = np.searchsorted(self.table().run, (run, run + 1))
+        return int(end - begin)
 
     def recent(self, run: int, count: int = 100) -> EpisodeTable:
         """The latest episodes of a run."""
@@ -195,8 +213,9 @@ class History:
 
         self._tables = [EpisodeTable(**named(_TABLE))]
         self._counter.restore(t, **named(_PARTIAL))
-        self._sums = {name: np.array(values) for name, values in named(_METRIC).items()}
-        self._counts = np.array(arrays["counts"])
+        # What a shorter training had for its last point belongs to that point, or to a part of it.
+        self._sums = {name: self._on_grid(values) for name, values in named(_METRIC).items()}
+        self._counts = self._on_grid(arrays["counts"])
         self._report_times = [int(moment) for moment in arrays["report_times"]]
         reports = named(_REPORT)
         self._reports = [
@@ -205,12 +224,17 @@ class History:
         played = named(_EVALUATION)
         moments = [int(moment) for moment in played.pop("t", ())]
         self._evaluations = [(at, Episodes(**{k: v[:, i] for k, v in played.items()})) for i, at in enumerate(moments)]
-        self.started = time.time() - float(arrays["elapsed"])
+        self._begin(float(arrays["elapsed"]))
+
+    def _on_grid(self, values: np.ndarray) -> np.ndarray:
+        """Numbers of the first points, with zeros for the others; there are none of steps that were not made."""
+        fitting = values[: len(self.grid)]
+        return np.pad(fitting, [(0, len(self.grid) - len(fitting)), *[(0, 0)] * (values.ndim - 1)])
 
     def restore_episodes(self, t: int, tables: Sequence[EpisodeTable], reward: np.ndarray, length: np.ndarray) -> None:
         """Go back to step ``t`` of a run that kept its episodes but no curves; see `sentinel_rl.training.legacy`."""
         self._tables = list(tables)
-        self.started = time.time() - max((float(table.time[-1]) for table in tables if len(table.time)), default=0.0)
+        self._begin(max((float(table.time[-1]) for table in tables if len(table.time)), default=0.0))
         self._counter.restore(t, reward, np.full(self.runs, np.nan), length)
 
 

@@ -17,9 +17,10 @@ from jaxtyping import Array, Float, Int
 from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.replay import Transition
-from sentinel_rl.training.fused import learn_key, step_keys
-from sentinel_rl.training.host_envs import HostEnv, HostStep
+from sentinel_rl.training.fused import learn_key, seed_key, step_keys
+from sentinel_rl.training.host_envs import HostEnv, HostStep, JaxWorld
 from sentinel_rl.training.schedule import Exploration, Plan
+from sentinel_rl.training.standing import Standing
 
 # Transitions that wait at most before they are taken in.
 _WAITING = 128
@@ -34,18 +35,23 @@ class HostRun:
     all updates that were due meanwhile.
     """
 
-    def __init__(self, agent: Agent, world: HostEnv, plan: Plan, seed: int):
-        init_key, reset_key, self.key = jax.random.split(jax.random.key(seed), 3)
+    def __init__(self, agent: Agent, world: HostEnv, plan: Plan, seed: int, start: Standing | None = None):
+        init_key, reset_key, self.key = jax.random.split(seed_key(seed, plan.before), 3)
         self.agent = jax.tree.map(jnp.asarray, agent)
-        self.world, self.plan, self.t = world, plan, 0
+        self.world, self.plan, self.t = world, plan, 0 if start is None else start.t
         # Python classes are flattened slowly: compiled functions take and return lists of arrays.
         self._agent, self._agent_form = jax.tree.flatten(self.agent)
-        self._state, self._state_form = jax.tree.flatten(_start(self.agent, world.spec, init_key))
+        # Copied: a step gives up the arrays that it was handed.
+        spec = world.spec
+        first = _start(self.agent, spec, init_key) if start is None else _copied(start.state_for(spec.copies))
+        self._state, self._state_form = jax.tree.flatten(first)
         self._programs = _programs(self._agent_form, self._state_form, jax.random.key_impl(self.key))
         # On the device once: they are arguments of every step.
         self._exploration = jax.tree.map(jnp.asarray, plan.exploration)
         self._key_data = jax.random.key_data(self.key)
         self.obs = world.start(reset_key)
+        if start is not None and start.world is not None and isinstance(world, JaxWorld):
+            self.obs = world.go_on(*start.world)
         self.actions: Int[Array, " n"] | None = None
         self._learn_times = plan.learn_times
         self._seen = _room(_WAITING + world.num_envs, world.spec.obs_size)
@@ -100,7 +106,7 @@ class HostRun:
 
     def _take_in(self, learns: int, update: int) -> list[Metrics]:
         """Hand the agent what waits, and let it make its updates, which begin with this number."""
-        clock = np.array([self.t - self._waiting, self._waiting, update], np.int32)
+        clock = np.array([self.t - self._waiting, self._waiting, update, self.plan.before or 0], np.int32)
         # Copied: the program may still be reading when the next step is written.
         seen = [field.copy() for field in self._seen]
         absorb = self._programs.absorb
@@ -161,11 +167,11 @@ def _programs(agent_form: Any, state_form: Any, key_impl: Any) -> _Programs:
     ) -> tuple[list[Array], list[Metrics]]:
         agent: Agent = jax.tree.unflatten(agent_form, agent_leaves)
         run_key = jax.random.wrap_key_data(key_data, impl=key_impl)
-        t, count, update = clock
+        t, count, update, before = clock
 
         def remember(i: Array, state: Any) -> Any:
             one = Transition._make(field[i] for field in seen)
-            return agent.observe(state, t + i, one, step_keys(run_key, t + i).observe)
+            return agent.observe(state, before + t + i, one, step_keys(run_key, t + i).observe)
 
         state = jax.lax.fori_loop(0, count, remember, jax.tree.unflatten(state_form, state_leaves))
         metrics = []
@@ -175,6 +181,11 @@ def _programs(agent_form: Any, state_form: Any, key_impl: Any) -> _Programs:
         return jax.tree.leaves(state), metrics
 
     return _Programs(jax.jit(act), jax.jit(absorb, static_argnames="learns", donate_argnums=1))
+
+
+def _copied(state: Any) -> Any:
+    """Arrays of one's own."""
+    return jax.tree.map(jnp.copy, state)
 
 
 @jax.jit

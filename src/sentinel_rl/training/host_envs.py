@@ -13,8 +13,9 @@ from jaxtyping import Array, Bool, Float, Int
 from sentinel_rl.envs.handle import EnvHandle, spec_of
 from sentinel_rl.envs.observations import observations_of
 from sentinel_rl.envs.spec import Env, EnvSpec, TimeStep
-from sentinel_rl.errors import NumericalError
+from sentinel_rl.errors import UsageError
 from sentinel_rl.training.fused import step_keys
+from sentinel_rl.training.host_checks import copy_of, ends_of, reset_of, rewards_of, rows_of, step_of, steps_of
 
 
 class HostStep(NamedTuple):
@@ -72,34 +73,42 @@ class GymnasiumWorld:
     def start(self, key: jax.Array | None = None) -> np.ndarray:
         """Begin the next episode; its seed comes from the run's seed and its number."""
         words = np.random.SeedSequence([self.seed, self.episode]).generate_state(1)
-        obs, _ = self.env.reset(seed=int(words[0]) & 0x7FFFFFFF)
-        self._steps = 0
-        return self._checked(self._observations.row(obs), "observation at reset")
+        self._steps, where = 0, f"episode {self.episode}, seed {self.seed}"
+        with steps_of(self.spec.name, "reset", where):
+            returned = self.env.reset(seed=int(words[0]) & 0x7FFFFFFF)
+        obs = reset_of(returned, self.spec.name, where)
+        return rows_of(self._observations, obs, None, f"observation of {self.spec.name} at reset", where)
 
     def step(self, actions: Int[np.ndarray, " 1"], t: int, key: jax.Array | None = None) -> HostStep:
         """Take an action, and begin the next episode where this one ended."""
-        obs, reward, terminated, truncated, _ = self.env.step(int(actions[0]) + self._first_action)
         self._steps += 1
-        successor = following = self._checked(self._observations.row(obs), "observation", t)
-        value = self._checked(reward, "reward", t)[0]
-        if terminated or truncated:
+        name = self.spec.name
+        where = f"step {t}, episode {self.episode}, step {self._steps} of it, seed {self.seed}"
+        with steps_of(name, "step", where):
+            returned = self.env.step(int(actions[0]) + self._first_action)
+        obs, reward, terminated, truncated, _ = step_of(returned, name, where)
+        successor = following = rows_of(self._observations, obs, None, f"observation of {name}", where)
+        value = rewards_of(reward, 1, name, where)
+        ends = ends_of(terminated, 1, "terminated", name, where), ends_of(truncated, 1, "truncated", name, where)
+        if ends[0][0] or ends[1][0]:
             self.episode += 1
             following = self.start()
-        ends = np.array([terminated], bool), np.array([truncated], bool)
         return HostStep(successor, value, *ends, following, np.array([True]))
-
-    def _checked(self, values: Any, what: str, t: int | None = None) -> np.ndarray:
-        where = f"step {t}, episode {self.episode}, step {self._steps} of it, seed {self.seed}"
-        return finite_rows(values, 1, f"{what} of {self.spec.name}", where)
 
 
 class VectorWorld:
-    """A Gymnasium vector environment (``gymnasium.make_vec``), in any of its modes of starting the next episode."""
+    """A Gymnasium vector environment (``gymnasium.make_vec``), in any of its modes of starting the next episode.
 
-    def __init__(self, env: VectorEnv[Any, Any, Any], seed: int):
-        self.env, self.seed, self.num_envs = env, seed, env.num_envs
+    The number `episode` counts how often all environments were started together; later ones are the vector's own.
+    """
+
+    def __init__(self, env: VectorEnv[Any, Any, Any], seed: int, episode: int = 0):
+        self.env, self.seed, self.episode, self.num_envs = env, seed, episode, env.num_envs
+        if self.num_envs < 1:
+            raise UsageError(f"a vector of {self.num_envs} environments cannot be trained in: give at least 1")
         self.spec = dataclasses.replace(spec_of(env), copies=env.num_envs)
         self._observations = observations_of(env.single_observation_space, self.spec.name)
+        self._copy = copy_of(env, self._observations)
         self._first_action = int(getattr(env.single_action_space, "start", 0))
         self._mode = env.metadata.get("autoreset_mode", AutoresetMode.NEXT_STEP)
         self._ended = np.zeros(self.num_envs, bool)
@@ -107,32 +116,44 @@ class VectorWorld:
     def start(self, key: jax.Array | None = None) -> np.ndarray:
         """Begin an episode in every environment."""
         self._ended[:] = False
-        obs, _ = self.env.reset(seed=int(np.random.SeedSequence(self.seed).generate_state(1)[0]) & 0x7FFFFFFF)
-        return self._checked(self._observations.rows(obs, self.num_envs), "observation at reset")
+        words = np.random.SeedSequence([self.seed, self.episode] if self.episode else self.seed).generate_state(1)
+        return self._reset("step 0", seed=int(words[0]) & 0x7FFFFFFF)
 
     def step(self, actions: Int[np.ndarray, " n"], t: int, key: jax.Array | None = None) -> HostStep:
         """Take an action in every environment, and begin the next episode where one ended."""
-        obs, reward, terminated, truncated, info = self.env.step(actions + self._first_action)
-        following = self._checked(self._observations.rows(obs, self.num_envs), "observation", t)
-        value = self._checked(reward, "reward", t)[:, 0]
-        ended = np.asarray(terminated | truncated, bool)
-        successor, valid = following, np.ones(self.num_envs, bool)
+        name, count, where = self.spec.name, self.num_envs, f"step {t}, seed {self.seed}"
+        with steps_of(name, "step", where, self._copy):
+            returned = self.env.step(actions + self._first_action)
+        obs, reward, terminated, truncated, info = step_of(returned, name, where)
+        following = rows_of(self._observations, obs, count, f"observation of {name}", where)
+        value = rewards_of(reward, count, name, where)
+        ends = (
+            ends_of(terminated, count, "terminated", name, where),
+            ends_of(truncated, count, "truncated", name, where),
+        )
+        ended = ends[0] | ends[1]
+        successor, valid = following, np.ones(count, bool)
         if self._mode == AutoresetMode.SAME_STEP and ended.any():
             successor = following.copy()
-            final = np.stack([self._observations.row(obs) for obs in info["final_obs"][ended]])
-            successor[ended] = self._checked(final, "final observation", t)
+            final = [
+                rows_of(self._observations, info["final_obs"][i], None, f"final observation of {name}", where)[0]
+                for i in np.flatnonzero(ended)
+            ]
+            successor[ended] = final
         elif self._mode == AutoresetMode.DISABLED and ended.any():
-            fresh, _ = self.env.reset(options={"reset_mask": ended})
-            following = self._checked(self._observations.rows(fresh, self.num_envs), "observation at reset", t)
+            following = self._reset(f"step {t}", options={"reset_mask": ended})
         elif self._mode == AutoresetMode.NEXT_STEP:
             valid, self._ended = ~self._ended, ended
         # Environments may hand out the same arrays at every step.
-        ends = np.array(terminated, bool), np.array(truncated, bool)
         return HostStep(successor.copy(), value.copy(), *ends, following.copy(), valid)
 
-    def _checked(self, values: Any, what: str, t: int | None = None) -> np.ndarray:
-        count = len(values)
-        return finite_rows(values, count, f"{what} of {self.spec.name}", f"step {t}, seed {self.seed}")
+    def _reset(self, when: str, **arguments: Any) -> np.ndarray:
+        where = f"{when}, seed {self.seed}"
+        with steps_of(self.spec.name, "reset", where, self._copy):
+            returned = self.env.reset(**arguments)
+        obs = reset_of(returned, self.spec.name, where)
+        what = f"observation of {self.spec.name} at reset"
+        return rows_of(self._observations, obs, self.num_envs, what, where).copy()
 
 
 class JaxWorld:
@@ -142,21 +163,26 @@ class JaxWorld:
 
     def __init__(self, env: Env):
         self.env, self.spec = env, env.spec
-        self._state: Any = None
+        self.state: Any = None
 
     def start(self, key: jax.Array) -> np.ndarray:
         """Begin the first episode."""
-        self._state, obs = _reset(self.env, key)
+        self.state, obs = _reset(self.env, key)
+        return np.asarray(obs)[None]
+
+    def go_on(self, state: Any, obs: Any) -> np.ndarray:
+        """Go on in the middle of an episode."""
+        self.state = state
         return np.asarray(obs)[None]
 
     def step(self, actions: Int[np.ndarray, " 1"], t: int, key: jax.Array) -> HostStep:
         """Take an action, and begin the next episode where this one ended."""
         keys = step_keys(key, jnp.int32(t))
-        self._state, after = _step(self.env, self._state, jnp.int32(actions[0]), keys.step)
+        self.state, after = _step(self.env, self.state, jnp.int32(actions[0]), keys.step)
         successor, reward, terminated, truncated = (np.asarray(part)[None] for part in after)
         obs = successor
         if terminated[0] or truncated[0]:
-            self._state, fresh = _reset(self.env, keys.reset)
+            self.state, fresh = _reset(self.env, keys.reset)
             obs = np.asarray(fresh)[None]
         return HostStep(successor, reward, terminated, truncated, obs, np.array([True]))
 
@@ -172,21 +198,8 @@ def _step(env: Env, state: Any, action: Int[Array, ""], key: jax.Array) -> tuple
     return env.step(state, action, key)
 
 
-def finite_rows(values: Any, count: int, what: str, where: str) -> Float[np.ndarray, "n size"]:
-    """Flatten to rows of float32, and stop on what is not finite before it enters the replay."""
-    rows = np.asarray(values, dtype=np.float32).reshape(count, -1)
-    if not np.isfinite(rows).all():
-        run, place = (int(i) for i in np.argwhere(~np.isfinite(rows))[0])
-        which = f"environment {run}, " if count > 1 else ""
-        raise NumericalError(
-            f"{what} holds {rows[run, place]} at index {place} ({which}{where}): "
-            f"fix the environment; the last checkpoint is kept"
-        )
-    return rows
-
-
-def host_env(handle: EnvHandle, seed: int) -> HostEnv:
-    """The environment of a handle, to be stepped from Python."""
+def host_env(handle: EnvHandle, seed: int, episode: int = 0) -> HostEnv:
+    """The environment of a handle, to be stepped from Python, from the episode of this number on."""
     if isinstance(handle.env, VectorEnv):
-        return VectorWorld(handle.env, seed)
-    return JaxWorld(handle.env) if handle.is_jax else GymnasiumWorld(handle.env, seed)
+        return VectorWorld(handle.env, seed, episode)
+    return JaxWorld(handle.env) if handle.is_jax else GymnasiumWorld(handle.env, seed, episode)

@@ -1,5 +1,6 @@
 """Training one run on an environment that is stepped from Python, with the interface of a compiled `Training`."""
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -9,19 +10,22 @@ import numpy as np
 
 from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.handle import EnvHandle
-from sentinel_rl.errors import NumericalError
+from sentinel_rl.errors import NumericalError, SentinelWarning
 from sentinel_rl.replay import padded_like
 from sentinel_rl.training.compiled import BaseTraining, Progress
 from sentinel_rl.training.episodes import Episode, EpisodeLog
 from sentinel_rl.training.history import History
 from sentinel_rl.training.host import HostRun
-from sentinel_rl.training.host_envs import GymnasiumWorld, HostStep, host_env
+from sentinel_rl.training.host_envs import GymnasiumWorld, HostStep, JaxWorld, VectorWorld, host_env
 from sentinel_rl.training.schedule import Plan
+from sentinel_rl.training.standing import PARTIAL, Standing
 
 # Transitions between two reports.
 _CHUNK = 2_000
 # Steps in which an episode must end after a pause was asked for; else the last checkpoint has to do.
 _LONGEST_WAIT = 5_000
+# Steps after which an episode that goes on is warned about.
+_ENDLESS = 10_000
 
 # Called after every step with what happened, the actions, the metrics of the updates that were made and the episode
 # that ended in each environment, if one did; False ends the training.
@@ -43,6 +47,7 @@ class HostTraining(BaseTraining):
         points: of the learning curves.
         gamma: discount of the returns in the history.
         on_step: called after every step.
+        start: where its training stood before.
     """
 
     def __init__(
@@ -54,12 +59,16 @@ class HostTraining(BaseTraining):
         points: int = 200,
         gamma: float | None = None,
         on_step: OnStep | None = None,
+        start: Standing | None = None,
     ):
         gamma = handle.spec.gamma if gamma is None else gamma
-        super().__init__([agent], plan, [seed], History(1, plan.steps, points, gamma))
-        self.run = HostRun(self.agents[0], host_env(handle, seed), plan, seed)
-        self._logs = [EpisodeLog(gamma) for _ in range(self.run.world.num_envs)]
-        self._on_step = on_step
+        super().__init__([agent], plan, [seed], History(1, plan.steps, points, gamma, plan.horizon))
+        world = host_env(handle, seed, 0 if start is None else start.episode)
+        self.run = HostRun(self.agents[0], world, plan, seed, start)
+        self._logs = [EpisodeLog(gamma) for _ in range(world.num_envs)]
+        self._on_step, self._endless_told = on_step, False
+        if start is not None:
+            self._go_on(start)
 
     def chunks(
         self, target: int | None = None, end: int | None = None, pause: Callable[[int], bool] = lambda t: False
@@ -94,10 +103,26 @@ class HostTraining(BaseTraining):
         self.t = self.run.t
         now = self.history.elapsed
         ended = [self._episode(happened, i, now) for i in range(len(self._logs))]
+        self._warn_of_endless_episodes()
         self.history.add_episodes(0, [episode for episode in ended if episode is not None])
         if self._on_step is not None:
             self.stopped_early = not self._on_step(happened, actions, metrics, ended)
         return ended[0] is not None, metrics
+
+    def _warn_of_endless_episodes(self) -> None:
+        """Say once that an episode goes on and on: without ends there are no checkpoints, and nothing is counted."""
+        longest = max(log.length for log in self._logs)
+        if self._endless_told or longest < _ENDLESS:
+            return
+        self._endless_told = True
+        name = self.run.world.spec.name
+        warnings.warn(
+            f"an episode of {name} has not ended in {longest} steps (step {self.t}, seed {self.seeds[0]}): until one "
+            "ends, returns are not counted and no checkpoint is taken. Give it a limit: "
+            "gymnasium.wrappers.TimeLimit(env, 1000)",
+            SentinelWarning,
+            stacklevel=2,
+        )
 
     def _episode(self, happened: HostStep, i: int, now: float) -> Episode | None:
         """Tell a log what happened in one environment; returns the episode that ended."""
@@ -146,10 +171,38 @@ class HostTraining(BaseTraining):
         return {**self._run_tree(), **self.kept_form()}
 
     def _run_tree(self) -> dict[str, Any]:
-        world = self.run.world
-        episode = world.episode if isinstance(world, GymnasiumWorld) else 0
         actions = np.zeros(1, np.int32) if self.run.actions is None else np.asarray(self.run.actions)
-        return {"state": self.run.state, "actions": actions, "episode": np.array(episode, np.int32)}
+        return {"state": self.run.state, "actions": actions, "episode": np.array(self._next_episode, np.int32)}
+
+    @property
+    def _next_episode(self) -> int:
+        """The number of the episode to go on with: one that has begun is not begun again."""
+        world = self.run.world
+        if isinstance(world, VectorWorld):
+            return world.episode + 1
+        return world.episode + (self._logs[0].length > 0) if isinstance(world, GymnasiumWorld) else 0
+
+    def standing(self) -> Standing:
+        """Where the training stands."""
+        world, history = self.run.world, self.history.state()
+        within = None
+        if isinstance(world, JaxWorld):
+            within, log = (world.state, jnp.asarray(self.run.obs[0])), self._logs[0]
+            history |= dict(
+                zip(PARTIAL, (np.array([n]) for n in (log.reward, log.discounted, log.length)), strict=True)
+            )
+        before, horizon = self.plan.before or 0, self.plan.horizon or self.plan.steps
+        return Standing(self.run.state, self.t, before, horizon, within, self._next_episode, history)
+
+    def _go_on(self, start: Standing) -> None:
+        self.t = start.t
+        if start.history is None:
+            return
+        self.history.restore(start.t, start.history)
+        if start.world is not None:
+            reward, discounted, length = (start.history[name][0] for name in PARTIAL)
+            log = self._logs[0]
+            log.reward, log.discounted, log.length = float(reward), float(discounted), int(length)
 
     def restore(self, tree: Mapping[str, Any], t: int) -> None:
         """Go back to a checkpoint of step ``t``, at the end of an episode."""
@@ -160,6 +213,8 @@ class HostTraining(BaseTraining):
         if isinstance(world, GymnasiumWorld):
             world.episode = int(tree["episode"])
             self.run.obs = world.start()
+            if t < self.plan.steps:  # where training is extended, the saved action may be one within the last episode
+                self.run.actions = None
         self.restore_kept(t, tree)
 
 

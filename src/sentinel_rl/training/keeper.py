@@ -26,6 +26,7 @@ class Keeper:
         env_name: for these files.
         seconds: between two checkpoints, at least, where `save_every` is None; ten times what saving takes if that is
             more, so that training is never held up by much.
+        keep: how many checkpoints to keep.
     """
 
     def __init__(
@@ -36,9 +37,10 @@ class Keeper:
         monitors: Path | None = None,
         env_name: str = "",
         seconds: float = 60.0,
+        keep: int = 2,
     ):
         self.training, self.save_every, self.monitors, self.env_name = training, save_every, monitors, env_name
-        self.saver = Saver(folder)
+        self.saver = Saver(folder, keep=keep)
         self.saved_at, self._seconds, self._saved_time = 0, seconds, time.monotonic()
 
     @property

@@ -3,7 +3,7 @@
 import dataclasses
 import math
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +19,6 @@ from sentinel_rl.errors import CorruptError, IncompatibleError, SentinelWarning,
 from sentinel_rl.risk import BeliefMeasure, RiskMeasure, parse_risk
 from sentinel_rl.storage.archive import load_archive, read_archive_manifest, save_archive
 from sentinel_rl.storage.configuration import plain, restored
-from sentinel_rl.storage.manifest import Leaf
 from sentinel_rl.storage.validation import (
     LARGEST_AXIS,
     LARGEST_WHOLE,
@@ -35,6 +34,15 @@ from sentinel_rl.storage.validation import (
 )
 from sentinel_rl.training import legacy
 from sentinel_rl.training.schedule import PLAN_OPTIONS
+from sentinel_rl.training.standing import Standing
+from sentinel_rl.training.training_file import (
+    check_counters,
+    read_training,
+    state_form,
+    training_about,
+    training_form,
+    training_tree,
+)
 
 VERSION = 2
 _SHIPPED = Path(__file__).parent / "policies"
@@ -51,6 +59,7 @@ class SavedPolicy(NamedTuple):
         options: of the agent and of its training, all of them.
         seed: of its run.
         steps: that it was trained for.
+        training: where its training stands, if the file tells.
     """
 
     agent: Agent
@@ -60,6 +69,7 @@ class SavedPolicy(NamedTuple):
     options: dict[str, Any]
     seed: int
     steps: int
+    training: Standing | None = None
 
 
 def policy_file(folder: Path, seed: int) -> Path:
@@ -83,8 +93,11 @@ def save_policy(
     steps: int,
     *,
     compress: bool = False,
+    training: Standing | None = None,
 ) -> Path:
-    """Save what is needed to act, as one small file without pickle; a bare name gets ``.zip``.
+    """Save what is needed to act, and the training if it is given, as one file without pickle.
+
+    A bare name gets ``.zip``.
 
     The file notes every option, those that were not given with their values: it does not depend on defaults. A risk
     measure of the user's own cannot be written down: a warning says that loading will need it.
@@ -125,7 +138,10 @@ def save_policy(
         "seed": seed,
         "num_timesteps": steps,
     }
-    return save_archive(target, agent.policy(state), plain(about), compress=compress)
+    tree = agent.policy(state)
+    if training is not None:
+        tree, about["training"] = {"policy": tree, "training": training_tree(training)}, training_about(training)
+    return save_archive(target, tree, plain(about), compress=compress)
 
 
 def shipped_policies() -> dict[str, Path]:
@@ -139,9 +155,12 @@ def shipped_policies() -> dict[str, Path]:
 
 
 def policy_path(path: str | Path) -> Path:
-    """The file of a policy: that of a shipped one where its name is given and no file of that name is there."""
+    """The file of a policy; its ending may be left out, and the name of a shipped one is taken if there is no file."""
     path = Path(path)
-    return path if path.exists() else shipped_policies().get(str(path), path)
+    if path.exists():
+        return path
+    whole_name = Path(f"{path}.zip")
+    return whole_name if whole_name.is_file() else shipped_policies().get(str(path), path)
 
 
 def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
@@ -167,7 +186,7 @@ def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
             " loading, or use the version that wrote it"
         )
     with from_file(str(path), "policy"):
-        spec = _checked_spec(about, manifest.leaves)
+        spec = _checked_spec(about)
         # Only what makes the agent and its plan: a file does not choose where anything is written.
         known = {*options_of_kind(kind), *PLAN_OPTIONS, *legacy.AGENTS.get(kind, {})}
         entries("options", about["options"], known)
@@ -188,16 +207,28 @@ def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
             if measures:
                 raise
             raise CorruptError(f"{path} is no policy of sentinel-rl, or was edited: {error}") from error
-    policy, _ = load_archive(path, policy_form(agent, spec))
+    form, training = policy_form(agent, spec), None
+    if "training" in about:
+        with from_file(str(path), "policy"):
+            check_counters(about)
+            form = {"policy": form, "training": training_form(agent, spec, manifest)}
+    policy, _ = load_archive(path, form)
+    if "training" in about:
+        training = read_training(policy["training"], about, agent, spec, str(path))
+        policy = policy["policy"]
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(policy) if jnp.issubdtype(leaf.dtype, jnp.floating)):
         raise CorruptError(f"{path} has weights that are not finite, and can choose nothing: restore it from a copy")
     handle = EnvHandle(spec, None, tuple(about["obs_shape"]), int(about["first_action"]))
-    return SavedPolicy(
-        agent, agent.with_policy(policy), handle, kind, options, int(about["seed"]), int(about["num_timesteps"])
-    )
+    state = agent.with_policy(policy)
+    if training is not None:
+        state = training.state
+    elif str(jax.tree.structure(state)) == str(jax.tree.structure(state_form(agent, spec))):
+        # The policy of some agents is the whole of them.
+        training = Standing(state, int(about["num_timesteps"]), horizon=int(about["num_timesteps"]) or None)
+    return SavedPolicy(agent, state, handle, kind, options, int(about["seed"]), int(about["num_timesteps"]), training)
 
 
-def _checked_spec(about: Mapping[str, Any], leaves: Sequence[Leaf]) -> EnvSpec:
+def _checked_spec(about: Mapping[str, Any]) -> EnvSpec:
     """The sizes of the environment that a file names, checked with the other numbers beside them.
 
     Raises:
@@ -206,12 +237,8 @@ def _checked_spec(about: Mapping[str, Any], leaves: Sequence[Leaf]) -> EnvSpec:
     given = about["spec"]
     entries("spec", given, {field.name for field in dataclasses.fields(EnvSpec)})
     text("spec.name", given["name"])
-    largest = max(sum(leaf.count for leaf in leaves), 1)
     whole("spec.obs_size", given["obs_size"], 1, LARGEST_AXIS)
-    # Every number that is observed and every action has weights of its own; an agent that learns nothing has none.
-    require(given["obs_size"] <= largest or largest <= 1, "spec.obs_size", given["obs_size"], f"at most {largest}")
     whole("spec.num_actions", given["num_actions"], 1, LARGEST_AXIS)
-    require(given["num_actions"] <= largest or largest <= 1, "spec.num_actions", given["num_actions"], "smaller")
     number("spec.gamma", given.get("gamma", 0.99), 0.0, 1.0)
     whole("spec.copies", given.get("copies", 1), 1, LARGEST_AXIS)
     for name in ("obs_low", "obs_high"):

@@ -24,6 +24,7 @@ from sentinel_rl.training.fused import (
     each_run,
     join,
     run_chunk,
+    seed_key,
     start_agent,
     start_world,
 )
@@ -50,9 +51,9 @@ def stack_agents(agents: Sequence[Agent]) -> Any:
     return jax.tree.map(lambda *leaves: jnp.stack([jnp.asarray(leaf) for leaf in leaves]), *agents)
 
 
-def seed_keys(seeds: Sequence[int]) -> jax.Array:
-    """One key per seed, whatever the others are."""
-    return jnp.stack([jax.random.key(seed) for seed in seeds])
+def seed_keys(seeds: Sequence[int], before: int | None = None) -> jax.Array:
+    """One key per seed, whatever the others are; `before` as in `Plan`."""
+    return jnp.stack([seed_key(seed, before) for seed in seeds])
 
 
 class Fleet:
@@ -76,7 +77,8 @@ class Fleet:
 
     def start(self, agents: Sequence[Agent], seeds: Sequence[int]) -> list[Population]:
         """Begin a run per seed, in groups; the last group is filled up with repetitions."""
-        return [self._begin(stacked, seed_keys(own)) for stacked, own in self._groups(agents, seeds)]
+        before = self.plan.before
+        return [self._begin(stacked, seed_keys(own, before)) for stacked, own in self._groups(agents, seeds)]
 
     def outline(self, agents: Sequence[Agent], seeds: Sequence[int]) -> list[Population]:
         """The shapes of what `start` makes, for which programs can be compiled before anything is computed."""

@@ -1,14 +1,19 @@
 """When things happen: functions of the one clock that all runs share."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from itertools import islice
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
+from sentinel_rl._checks import is_number, is_whole, shown
 from sentinel_rl.errors import UsageError
+
+# Steps are counted in 32 bits on the device.
+LARGEST_STEP = 2**31 - 2
 
 
 @runtime_checkable
@@ -32,8 +37,8 @@ class Every:
     period: int = 100
 
     def __post_init__(self) -> None:
-        if self.period < 1:
-            raise ValueError(f"Every needs a period of at least 1 step, got {self.period}")
+        if not is_whole(self.period, 1, LARGEST_STEP):
+            raise ValueError(f"Every needs a period of at least 1 step and at most {LARGEST_STEP}, got {self.period}")
 
     def times(self, steps: int) -> np.ndarray:
         """``period, 2 period, ...``."""
@@ -65,12 +70,14 @@ class Exploration(NamedTuple):
         rate: share of the decline that a step brings.
         start: epsilon before the decline.
         change: epsilon after the decline, minus `start`.
+        before: transitions that the agents took in before step 0, in trainings that went before this one.
     """
 
     warmup: Int[Array, ""] | np.int32
     rate: Float[Array, ""] | np.float32
     start: Float[Array, ""] | np.float32
     change: Float[Array, ""] | np.float32
+    before: Int[Array, ""] | np.int32 = np.int32(0)
 
     def epsilon(self, t: Int[Array, ""]) -> Float[Array, ""]:
         """Exploration at step ``t``, counted from 0."""
@@ -89,6 +96,8 @@ class Plan:
         epsilon_start: exploration before and during the warm-up.
         epsilon_end: exploration after the decline.
         epsilon_fraction: share of the steps after the warm-up over which epsilon declines linearly.
+        horizon: steps that the schedules are planned for, where a training is extended beyond them; `steps` when None.
+        before: transitions that the agents took in before step 0, where a training follows another; 0 when None.
     """
 
     steps: int = 100_000
@@ -97,13 +106,18 @@ class Plan:
     epsilon_start: float = 1.0
     epsilon_end: float = 0.05
     epsilon_fraction: float = 0.25
+    horizon: int | None = None
+    before: int | None = None
 
     def __post_init__(self) -> None:
-        if self.steps < 1:
-            raise ValueError(f"a run needs at least 1 step, got steps={self.steps}")
+        require_steps(self.steps)
+        if not is_whole(self.warmup, 0, LARGEST_STEP):
+            raise ValueError(
+                f"warmup must be a whole number of steps from 0 to {LARGEST_STEP}, got {shown(self.warmup)}"
+            )
         for name in ("epsilon_start", "epsilon_end", "epsilon_fraction"):
-            if not 0 <= getattr(self, name) <= 1:
-                raise ValueError(f"{name} must be in [0, 1], got {getattr(self, name)}")
+            if not is_number(getattr(self, name), 0, 1):
+                raise ValueError(f"{name} must be a number in [0, 1], got {shown(getattr(self, name))}")
 
     @property
     def learn_times(self) -> np.ndarray:
@@ -112,14 +126,22 @@ class Plan:
         return times[times > self.warmup]
 
     @property
+    def planned_updates(self) -> int:
+        """The number of updates that the schedules are planned for."""
+        horizon = self.steps if self.horizon is None else self.horizon
+        return int(np.count_nonzero(self.learn_times <= horizon))
+
+    @property
     def exploration(self) -> Exploration:
         """The decline of epsilon."""
-        span = max(self.epsilon_fraction * (self.steps - self.warmup), 1.0)
+        horizon = self.steps if self.horizon is None else self.horizon
+        span = max(self.epsilon_fraction * (horizon - self.warmup), 1.0)
         return Exploration(
             np.int32(self.warmup),
             np.float32(1) / np.float32(span),  # XLA turns a division by a constant into this product too
             np.float32(self.epsilon_start),
             np.float32(self.epsilon_end - self.epsilon_start),
+            np.int32(self.before or 0),
         )
 
     def epsilon(self, t: Int[Array, ""]) -> Float[Array, ""]:
@@ -127,11 +149,62 @@ class Plan:
         return self.exploration.epsilon(t)
 
 
+# JAX keeps 32 bits of a seed: a larger one would be the same run as a small one.
+LARGEST_SEED = 2**32 - 1
+MOST_SEEDS = 100_000
+
+
+def require_steps(steps: object) -> int:
+    """Return a number of steps.
+
+    Raises:
+        UsageError: for what is no whole number in the range of the clock.
+    """
+    if not is_whole(steps, 1, LARGEST_STEP):
+        told = f"a run needs at least 1 step and at most {LARGEST_STEP}, a whole number"
+        raise UsageError(f"{told}, got steps={str(steps)[:80]}")
+    return int(steps)  # type: ignore[call-overload, no-any-return]
+
+
+def require_seed(seed: object) -> int:
+    """Return a seed as a plain number.
+
+    Raises:
+        UsageError: for what is no whole number in the range of seeds.
+    """
+    if not is_whole(seed, 0, LARGEST_SEED):
+        raise UsageError(f"a seed must be a whole number from 0 to {LARGEST_SEED}, got {shown(seed)}")
+    return int(seed)  # type: ignore[call-overload, no-any-return]
+
+
+def require_seeds(seeds: object) -> list[int]:
+    """The seeds of runs side by side, each once; a number n stands for 0 to n - 1.
+
+    Raises:
+        UsageError: for none, too many, the same twice, or what is no seed.
+    """
+    told = f"training needs seeds of at least 0, each once, at most {MOST_SEEDS} of them"
+    if is_whole(seeds, 1, MOST_SEEDS):
+        return list(range(int(seeds)))  # type: ignore[call-overload]
+    if (
+        isinstance(seeds, bool | int | float | str | bytes)
+        or not isinstance(seeds, Iterable)
+        or getattr(seeds, "ndim", 1) != 1
+    ):
+        raise UsageError(f"{told}, got {shown(seeds)}: give how many, or a list")
+    listed = [require_seed(seed) for seed in islice(seeds, MOST_SEEDS + 1)]
+    if not listed or len(listed) > MOST_SEEDS or len(set(listed)) < len(listed):
+        raise UsageError(f"{told}, got {len(listed) or 'none'}: {str(listed)[:80]}")
+    return listed
+
+
 PLAN_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction")
 
 
-def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any]) -> Plan:
+def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any], horizon: int | None = None) -> Plan:
     """Make a plan from the options that belong to it; `defaults` are those of ``agent.plan_defaults(steps)``.
+
+    With a `horizon` below the steps, a training is extended: the schedules and the defaults are those of the horizon.
 
     Example:
         >>> make_plan(1_000, {"warmup": 100}, {"learn_every": "triangular", "k": 4}).learn_times[:3]
@@ -139,9 +212,10 @@ def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any
     """
     chosen = {**defaults, **{name: options[name] for name in PLAN_OPTIONS if name in options}}
     every = chosen.pop("learn_every", 100)
-    if every != "triangular" and not isinstance(every, (int, np.integer)):
-        raise UsageError(f"learn_every is a number of steps or 'triangular', got {every!r}")
+    triangular = isinstance(every, str) and every == "triangular"
+    if not triangular and not is_whole(every, 1, LARGEST_STEP):
+        raise UsageError(f"learn_every is a number of steps of at least 1, or 'triangular', got {shown(every)}")
     try:
-        return Plan(steps, Triangular() if every == "triangular" else Every(every), **chosen)
+        return Plan(steps, Triangular() if triangular else Every(every), **chosen, horizon=horizon)
     except ValueError as error:
         raise UsageError(str(error)) from error

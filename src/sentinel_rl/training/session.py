@@ -77,6 +77,7 @@ class Reporter:
         loggers: one per run.
         strict: a warning of an agent is an error.
         reports: ask the agents for their reports.
+        log_interval: episodes of a run between two entries of its log, at least; after every chunk when None.
         resumed: whether the runs began before, in the same folder.
         about: agent, environment, steps and options, for sinks that note them.
     """
@@ -86,10 +87,12 @@ class Reporter:
         loggers: Sequence[Logger],
         strict: bool = False,
         reports: bool = True,
+        log_interval: int | None = None,
         resumed: bool = False,
         about: Mapping[str, Any] | None = None,
     ):
         self.loggers, self.strict, self.reports = loggers, strict, reports
+        self.log_interval, self._logged = log_interval, [0] * len(loggers)
         self.resumed, self.about = resumed, about or {}
         self._warned, self._began, self._from = False, time.perf_counter(), 0
         self._next_laws = 0
@@ -115,10 +118,19 @@ class Reporter:
             means = {name: _mean(values[run]) for name, values in progress.metrics.items()}
             means = {name: value for name, value in means.items() if np.isfinite(value)}
             self._check(training, run, progress.t, means)
-            if logger.active:
+            if logger.active and self._due(run, progress):
                 if (laws or progress.done) and run not in training.failures:
                     _record_laws(logger, training, run, progress.t)
                 self._record(logger, progress, run, means, {name: values[run] for name, values in told.items()}, fps)
+
+    def _due(self, run: int, progress: Progress) -> bool:
+        """Whether enough episodes have ended since the last entry; the end of training has one, too."""
+        if self.log_interval is None:
+            return True
+        ended = progress.history.count(run)
+        due = progress.done or ended - self._logged[run] >= self.log_interval
+        self._logged[run] = ended if due else self._logged[run]
+        return due
 
     def _check(self, training: BaseTraining, run: int, t: int, means: Mapping[str, float]) -> None:
         if self._warned or not means or run in training.failures:

@@ -223,6 +223,26 @@ class TensorBoardSink:
         return max((int(number) for number in numbers if number.isdecimal()), default=0)
 
 
+class LoggerSink:
+    """Hands the scalars to a logger with SB3's methods, such as that of ``stable_baselines3.common.logger.configure``.
+
+    Args:
+        logger: with ``record(key, value)`` and ``dump(step)``; whoever made it closes it.
+    """
+
+    def __init__(self, logger: Any):
+        self.logger = logger
+
+    def write(self, step: int, values: Mapping[str, float], seed: int) -> None:
+        """Record the scalars, and dump them with all that callbacks recorded."""
+        for name, value in values.items():
+            self.logger.record(name, value)
+        self.logger.dump(step)
+
+    def close(self) -> None:
+        """The logger stays open."""
+
+
 class Logger:
     """Values recorded between two dumps, with the methods of SB3's logger that callbacks use.
 

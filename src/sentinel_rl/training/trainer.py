@@ -11,7 +11,9 @@ from typing import Any
 
 import gymnasium
 import numpy as np
+from gymnasium.vector import VectorEnv
 
+from sentinel_rl._checks import is_number, is_whole
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.registry import make_agent, named_options, require_agent
 from sentinel_rl.compilation import use_compilation_cache
@@ -20,10 +22,10 @@ from sentinel_rl.envs.handle import EnvHandle, EnvLike, require_sizes, resolve_e
 from sentinel_rl.errors import NumericalError, SentinelWarning, UsageError
 from sentinel_rl.risk import RiskMeasure
 from sentinel_rl.storage.configuration import plain, restored
-from sentinel_rl.storage.run_folder import RunFolder, open_run
+from sentinel_rl.storage.run_folder import RunFolder, open_run, status
 from sentinel_rl.training import legacy
 from sentinel_rl.training.compiled import BaseTraining, Training
-from sentinel_rl.training.evaluation import EVALUATION_SEED
+from sentinel_rl.training.evaluation import EVALUATION_SEED, MOST_EPISODES
 from sentinel_rl.training.host_training import HostTraining, OnStep
 from sentinel_rl.training.identity import env_identity, run_identity
 from sentinel_rl.training.keeper import Keeper
@@ -32,12 +34,14 @@ from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.policy import best_file, policy_file, save_policy
 from sentinel_rl.training.progress import progress_bar
 from sentinel_rl.training.result import Result
-from sentinel_rl.training.schedule import PLAN_OPTIONS, Plan, make_plan
+from sentinel_rl.training.schedule import PLAN_OPTIONS, Plan, make_plan, require_seed, require_seeds, require_steps
 from sentinel_rl.training.session import Callback, Evaluator, Reporter, Session
 from sentinel_rl.training.signals import Stopper, catch_signals
 from sentinel_rl.training.sinks import Logger, Sink
+from sentinel_rl.training.standing import Standing
 
 # What a run's folder holds beside configuration, checkpoints and the mark of its end.
+MOST_POINTS = 1_000_000
 ARTIFACTS = (
     "checkpoints/seed_*",
     "seed_*.monitor.csv",
@@ -48,10 +52,13 @@ ARTIFACTS = (
     "eval.csv",
     "eval_*",
     "frontier.*",
+    "stress.*",
     "assess.*",
     "wandb-runs.json",
     "wandb",
 )
+# Entries of its configuration in which a run that is extended differs from what it was.
+EXTENDED = ("plan.steps", "plan.horizon")
 
 
 def train(
@@ -70,6 +77,7 @@ def train(
     folder: str | Path | None = None,
     overwrite: bool = False,
     save_every: int = 20_000,
+    keep: int = 2,
     points: int = 200,
     reports: bool = True,
     strict: bool = False,
@@ -84,7 +92,8 @@ def train(
     Args:
         agent: an agent, one per seed, or the name of a registered one.
         env: a name, a Gymnasium environment (or a vector of them), or a JAX environment.
-        steps: environment steps of every run.
+        steps: environment steps of every run; a run in the folder that had fewer is extended, with the schedules that
+            it was planned with.
         seeds: one run each; a number ``n`` means 0 to ``n - 1``.
         evaluate: episodes of every evaluation of the frozen policies; there is one at the end where it is not 0.
         evaluate_every: steps between two evaluations during training; they also choose the best policy of a run.
@@ -98,6 +107,7 @@ def train(
             resumed, and Ctrl-C saves and stops.
         overwrite: begin anew where the folder holds a run.
         save_every: steps between two checkpoints.
+        keep: how many checkpoints to keep, the newest ones.
         points: of the learning curves.
         reports: ask the agents for their reports after every chunk, for curves and sinks.
         strict: a warning of an agent, such as returns outside its support, is an error.
@@ -116,7 +126,7 @@ def train(
         ((2, 200), (2, 3))
     """
     handle = _trainable(env)
-    seeds = _seed_list(seeds)
+    seeds = require_seeds(seeds)
     agents, kind, own = _agents(agent, handle, len(seeds), options)
     plan = checked_plan(steps, agents[0], options)
     job = Job(
@@ -124,7 +134,7 @@ def train(
         handle=handle,
         plan=plan,
         seeds=seeds,
-        gamma=handle.spec.gamma if evaluation_gamma is None else float(evaluation_gamma),
+        gamma=handle.spec.gamma if evaluation_gamma is None else evaluation_gamma,
         points=points,
         evaluate=evaluate,
         evaluate_every=evaluate_every,
@@ -135,12 +145,15 @@ def train(
         kind=kind,
         options={**own, **{name: value for name, value in options.items() if name in PLAN_OPTIONS}},
     )
-    return run_job(job, folder, overwrite, save_every, callbacks, sinks, progress)
+    return run_job(job, folder, overwrite, save_every, callbacks, sinks, progress, keep=keep)
 
 
 @dataclasses.dataclass(frozen=True)
 class Job:
-    """A training as `train` was asked for it; the arguments are those of `train`, resolved."""
+    """A training as `train` was asked for it; the arguments are those of `train`, resolved.
+
+    With `start`, where it stood before, the training of one seed goes on.
+    """
 
     agents: list[Agent]
     handle: EnvHandle
@@ -156,13 +169,20 @@ class Job:
     strict: bool = False
     kind: str | None = None
     options: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    start: Standing | None = None
 
     def __post_init__(self) -> None:
-        if self.evaluate < 0 or (self.evaluate_every is not None and self.evaluate_every < 1):
+        every = self.evaluate_every
+        if not is_whole(self.evaluate, 0, MOST_EPISODES) or (every is not None and not is_whole(every, 1)):
             raise UsageError(
-                f"evaluate is a number of episodes and evaluate_every one of steps, got {self.evaluate} and "
-                f"{self.evaluate_every}"
+                f"evaluate is a number of episodes (at most {MOST_EPISODES}) and evaluate_every one of steps, got "
+                f"{self.evaluate!r} and {every!r}"
             )
+        if not is_whole(self.points, 1, MOST_POINTS):
+            raise UsageError(f"points must be a whole number from 1 to {MOST_POINTS}, got {self.points!r}")
+        if not is_number(self.gamma, 0, 1):
+            raise UsageError(f"the discount of evaluations must be a number from 0 to 1, got {self.gamma!r}")
+        require_seed(self.evaluation_seed)
         if self.evaluate_every is not None and self.evaluate == 0:
             raise UsageError(f"evaluate_every={self.evaluate_every} needs episodes: give evaluate=100, for example")
 
@@ -185,8 +205,10 @@ class Job:
             named = found[0], {**found[1], **self.options}
         written = {name: _writable(value) for name, value in named[1].items()}
         request = {"env": self.handle.name or self.handle.spec.name, "steps": self.plan.steps, "seeds": self.seeds}
+        extended = {} if self.plan.horizon is None else {"horizon": self.plan.horizon}
         made = {"env_kwargs": plain(self.handle.settings), "wrappers": list(self.handle.wrappers)}
-        return {"agent": named[0], "options": written, **request, **{name: what for name, what in made.items() if what}}
+        made = {name: what for name, what in made.items() if what}
+        return {"agent": named[0], "options": written, **request, **extended, **made}
 
 
 def run_job(
@@ -201,6 +223,8 @@ def run_job(
     on_step: OnStep | None = None,
     stopper: Stopper | None = None,
     watch: Callable[[BaseTraining], None] = lambda training: None,
+    log_interval: int | None = None,
+    keep: int = 2,
 ) -> Result:
     """Train as a job says; the arguments are those of `train`, and those that the classes add.
 
@@ -216,7 +240,11 @@ def run_job(
         on_step: called after every step, which is then made from Python, also in a JAX environment.
         stopper: tells when to stop; by default signals are caught where there is a folder.
         watch: is handed every training before its first step.
+        log_interval: episodes between two entries of a log, at least.
+        keep: see `train`.
     """
+    if not is_whole(save_every, 1):
+        raise UsageError(f"save_every must be a whole number of steps of at least 1, got {save_every!r}")
     use_compilation_cache()
     together = job.handle.is_jax and on_step is None
     require_memory(job.agents if together else job.agents[:1], job.handle.spec)
@@ -228,17 +256,20 @@ def run_job(
         stopper = stack.enter_context(_signals(folder)) if stopper is None else stopper
         opened = None
         if folder is not None:
+            if not overwrite:
+                job = extended(job, folder)
             upgrade = functools.partial(_upgraded, job)
-            arguments = job.configuration(), overwrite, ARTIFACTS, job.about(), upgrade
+            extend = () if job.plan.horizon is None else EXTENDED
+            arguments = job.configuration(), overwrite, ARTIFACTS, job.about(), upgrade, extend
             opened = stack.enter_context(open_run(folder, *arguments))
         show = stack.enter_context(progress_bar(job.plan.steps, len(job.seeds), progress))
-        sessions = _sessions(job, opened, save_every, stopper, on_step)
+        sessions = _sessions(job, opened, save_every, keep, stopper, on_step)
         parts: list[Result] = []
         for number, session in enumerate(sessions):
             (training,) = session.trainings
             own = loggers if isinstance(training, Training) else [loggers[number]]
             resumed = opened is not None and opened.resumed
-            session.reporters = [Reporter(own, job.strict, job.reports, resumed, job.about())]
+            session.reporters = [Reporter(own, job.strict, job.reports, log_interval, resumed, job.about())]
             session.callbacks = [show, *given]
             watch(training)
             parts.append(_run(job, session, opened, sum(len(part.failures) for part in parts)))
@@ -252,7 +283,7 @@ def run_job(
 
 
 def _sessions(
-    job: Job, folder: RunFolder | None, save_every: int, stopper: Stopper, on_step: OnStep | None
+    job: Job, folder: RunFolder | None, save_every: int, keep: int, stopper: Stopper, on_step: OnStep | None
 ) -> Iterator[Session]:
     """All runs at once where they are compiled with their environment, else one session after the other."""
     compiled = job.handle.is_jax and on_step is None
@@ -269,14 +300,14 @@ def _sessions(
             evaluator = Evaluator(_evaluation_handle(job), job.evaluate, job.evaluation_seed, job.gamma)
         training: Training | HostTraining
         if compiled:
-            training = Training(job.agents, job.handle.env, job.plan, part, job.points, job.gamma)
+            training = Training(job.agents, job.handle.env, job.plan, part, job.points, job.gamma, job.start)
         else:
             own = job.agents[job.seeds.index(part[0])]
-            training = HostTraining(own, job.handle, job.plan, part[0], job.points, job.gamma, on_step)
+            training = HostTraining(own, job.handle, job.plan, part[0], job.points, job.gamma, on_step, job.start)
         keepers = []
         if folder is not None:
             place = folder.checkpoints / ("" if compiled else f"seed_{part[0]}")
-            keepers = [Keeper(training, place, save_every, folder.path, job.handle.spec.name)]
+            keepers = [Keeper(training, place, save_every, folder.path, job.handle.spec.name, keep=keep)]
         yield Session([training], evaluator, job.evaluate_every, stopper, keepers, target=save_every)
 
 
@@ -345,14 +376,6 @@ def _trainable(env: EnvLike) -> EnvHandle:
     return handle
 
 
-def _seed_list(seeds: int | Iterable[int]) -> list[int]:
-    """The seeds, each once."""
-    listed = list(range(seeds)) if isinstance(seeds, int) else [int(seed) for seed in seeds]
-    if not listed or min(listed) < 0 or len(set(listed)) < len(listed):
-        raise UsageError(f"training needs seeds of at least 0, each once, got {listed}")
-    return listed
-
-
 def _agents(
     given: str | Agent | Sequence[Agent], handle: EnvHandle, count: int, options: Mapping[str, Any]
 ) -> tuple[list[Agent], str | None, dict[str, Any]]:
@@ -370,10 +393,17 @@ def _agents(
     return [require_agent(agent) for agent in several], None, {}
 
 
-def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any]) -> Plan:
-    """The plan of a training from options; one in which nothing is learnt is warned about."""
-    defaults = agent.plan_defaults(steps)
-    plan = make_plan(steps, defaults, options)
+def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any], horizon: int | None = None) -> Plan:
+    """The plan of a training from options; one in which nothing is learnt is warned about.
+
+    Args:
+        steps: of the training.
+        agent: whose defaults are used.
+        options: those of the plan are used.
+        horizon: steps that the schedules were planned for, where a training is extended beyond them.
+    """
+    defaults = agent.plan_defaults(require_steps(steps) if horizon is None else horizon)
+    plan = make_plan(steps, defaults, options, horizon)
     if plan.learn_times.size == 0 and defaults.get("warmup"):  # an agent without a warm-up learns nothing
         warnings.warn(
             f"0 updates would be made in {steps} steps: train longer than the warm-up of {plan.warmup}, "
@@ -382,6 +412,28 @@ def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any]) -> Plan:
             stacklevel=3,
         )
     return plan
+
+
+def extended(job: Job, folder: str | Path) -> Job:
+    """The job, with the schedules of the run in a folder where it goes on with that one beyond its end.
+
+    Raises:
+        UsageError: for a run without checkpoints.
+    """
+    saved = status(folder).configuration
+    if saved is None:
+        return job
+    plan = _upgraded(job, saved)["plan"]
+    horizon, steps = plan.get("horizon"), plan["steps"]
+    if job.plan.steps < steps or (job.plan.steps == steps and horizon is None):
+        return job
+    if isinstance(job.handle.env, VectorEnv):
+        raise UsageError(
+            f"{folder} holds a run of {steps} steps of a vector of environments, of which there are no checkpoints: it "
+            "cannot be extended. Give another folder, or overwrite it"
+        )
+    plan = checked_plan(job.plan.steps, job.agents[0], job.options, horizon or steps)
+    return dataclasses.replace(job, plan=plan)
 
 
 def _upgraded(job: Job, saved: dict[str, Any]) -> Mapping[str, Any]:

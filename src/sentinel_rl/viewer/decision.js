@@ -6,7 +6,7 @@ const DecisionView = (() => {
     const { short } = Reasons;
 
     function make(recording, reasons, state, current, onCompare) {
-        const { about, words, hasLaws, atoms, actions, members, taken, mixture, part, reach } = recording;
+        const { about, words, hasLaws, actions, members, taken, mixture, curves, part, reach } = recording;
         const { fixed } = reasons;
 
         const rows = about.actions.map((name, a) => {
@@ -46,15 +46,19 @@ const DecisionView = (() => {
             const pad = (high - low) * 0.04 || 0.5;
             const span = { low: low - pad, high: high + pad, best: told.each[told.best].value };
             const laws = hasLaws ? told.each.map((_, a) => recording.belief(current(), a)) : [];
-            rows.forEach((row, a) => showAction(row, a, told, span, laws[a], { ...reach, top: heightOf(laws) }));
+            const drawn = laws.map(curves);
+            const top = heightOf(drawn);
+            rows.forEach((row, a) =>
+                showAction(row, a, told, span, { ...laws[a], drawn: drawn[a] }, { ...reach, top }),
+            );
         }
 
         // The height of the charts of all laws: one narrow law is cut off rather than that it flattens all others.
-        function heightOf(laws) {
-            if (!laws.length) return 1;
+        function heightOf(drawn) {
+            if (!drawn.length) return 1;
             const peak = (probs) => probs.reduce((most, p) => Math.max(most, p), 0);
-            const highest = Math.max(...laws.flatMap(({ laws: each }) => each.map(peak)));
-            const usual = laws.map((one) => peak(mixture(one))).sort((a, b) => a - b)[Math.floor(laws.length / 2)];
+            const highest = Math.max(...drawn.flatMap(({ laws }) => laws.map(peak)));
+            const usual = drawn.map((one) => peak(one.mixture)).sort((a, b) => a - b)[Math.floor(drawn.length / 2)];
             return 1.05 * Math.min(highest, 2.5 * usual) || 1;
         }
 
@@ -66,6 +70,10 @@ const DecisionView = (() => {
 
         function aside({ best, neutral }) {
             const did = taken(current());
+            if (recording.forced(current()))
+                return did === best
+                    ? `You chose ${about.actions[did]} here, as the agent would.`
+                    : `You chose ${about.actions[did]} here; the agent prefers ${about.actions[best]}.`;
             if (did !== best && reasons.isOwn())
                 return `The agent took ${about.actions[did]}: the two are equal to the precision it computes in.`;
             if (did !== best)
@@ -103,12 +111,12 @@ const DecisionView = (() => {
                     "+ ",
                 );
             const mixed = mixture(laws);
-            const until = state.aleatory ? Risk.emphasis(state.aleatory, atoms, mixed) : null;
+            const until = state.aleatory ? Risk.emphasis(state.aleatory, mixed.atoms, mixed.probs) : null;
             const label = `${name}: ${members} laws of the return; ${tips.meanWords}, ${tips.valueWords}`;
             const shown = a === actions - 1 ? lawRange.ticks : [];
             Charts.laws(
                 row.lawChart,
-                { ...one, ...tips, ...laws, atoms, mixture: mixed, until, label, ticks: shown },
+                { ...one, ...tips, ...laws.drawn, weights: laws.weights, until, label, ticks: shown },
                 lawRange,
             );
             const parts = `${name}: ${tips.meanWords}, ${tips.chanceWords}, ${tips.ignoranceWords}, ${tips.valueWords}`;

@@ -1,10 +1,10 @@
 // The page: the moment that is shown, how time passes, and what follows from keys and the address.
 "use strict";
 
-(() => {
+// With `live`, the recording grows: its episodes are lines, and what is not there yet is asked for.
+function startPage(recording, live) {
     const SPEEDS = [0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8];
     const { get } = Dom;
-    const recording = Recorded.open(JSON.parse(get("recording").textContent));
     const { about, arrays, starts, lengths, hasLaws, actions } = recording;
     const state = {
         episode: 0,
@@ -39,6 +39,7 @@
     }
 
     function jump(t, { keep = false } = {}) {
+        if (live && t >= lengths[state.episode]) live.more(state.episode, () => jump(t, { keep }));
         state.t = Math.min(Math.max(t, 0), lengths[state.episode] - 1);
         state.phase = 0;
         if (!keep) pause();
@@ -87,9 +88,17 @@
         before = now;
         const place = state.t + state.phase + (passed / 1000) * about.per_second * state.speed;
         const length = lengths[state.episode];
+        if (live && place > length - 2) live.more(state.episode);
         if (place >= length) {
-            Object.assign(state, { t: length - 1, phase: 1 });
-            showMoment();
+            const waits = live && !live.isOver(state.episode);
+            if (!waits || state.phase < 1) {
+                Object.assign(state, { t: length - 1, phase: 1 });
+                showMoment();
+            }
+            if (waits) {
+                requestAnimationFrame(tick);
+                return;
+            }
             pause();
             document.body.dataset.over = String(state.episode);
             return;
@@ -109,7 +118,9 @@
         const over = state.t === lengths[state.episode] - 1 && state.phase >= 1;
         const chosen = reasons.isOwn() || !state.aleatory ? recording.taken(current()) : reasons.at(current()).best;
         const moment = { episode: state.episode, t: state.t, phase: state.phase, chosen, marked: state.compared, over };
+        if (live) Object.assign(moment, live.chosen());
         world.draw(get("world"), moment);
+        if (live) live.draw(moment);
         const { hud, alt } = world.words(moment);
         const place = `Decision ${state.t + 1} of ${lengths[state.episode]}`;
         get("hud").textContent = hud ? `${place} \u00b7 ${hud}` : place;
@@ -231,16 +242,22 @@
 
     function begin() {
         get("subject").textContent =
-            `${about.agent} in ${about.env}, maximising ${about.objective} \u00b7 ${lengths.length === 1 ? "1 episode" : `${lengths.length} episodes`}, seed ${about.seed}`;
+            `${about.agent} in ${about.env}, maximising ${about.objective} \u00b7 ${live ? "live" : lengths.length === 1 ? "1 episode" : `${lengths.length} episodes`}, seed ${about.seed}`;
         get("legend").textContent = world.legend;
-        get("made").textContent = `${recording.made} The page is whole in itself: it loads nothing and sends nothing.`;
+        get("made").textContent = live
+            ? recording.made
+            : `${recording.made} The page is whole in itself: it loads nothing and sends nothing.`;
         get("reading").classList.toggle("hidden", !hasLaws);
         showKeys();
-        lengths.forEach((length, e) => {
-            const last = starts[e] + length - 1;
-            const end = arrays.terminated.data[last] ? (about.view === "road" ? ", crash" : ", ended") : "";
-            get("episode").append(new Option(`${e + 1} (${length} decisions${end})`, String(e)));
-        });
+        if (live) {
+            get("episode").previousSibling.textContent = "Line ";
+            lengths.forEach((_, e) => addLine(e));
+        } else
+            lengths.forEach((length, e) => {
+                const last = starts[e] + length - 1;
+                const end = arrays.terminated.data[last] ? (about.view === "road" ? ", crash" : ", ended") : "";
+                get("episode").append(new Option(`${e + 1} (${length} decisions${end})`, String(e)));
+            });
         const usual = about.per_second <= 5 ? 1 : 4 / about.per_second;
         state.speed = SPEEDS.reduce((best, speed) =>
             Math.abs(Math.log(speed / usual)) < Math.abs(Math.log(best / usual)) ? speed : best,
@@ -289,6 +306,25 @@
         document.body.dataset.ready = "true";
     }
 
+    function addLine(e) {
+        get("episode").append(new Option(`${e + 1}: ${live.wordsOf(e)}`, String(e)));
+    }
+
+    // Decisions of a line have come: a new line is shown from where it left another one.
+    function grown(line, decisions, isNew, from) {
+        reasons.extend(decisions);
+        if (isNew) {
+            addLine(line);
+            chooseEpisode(line);
+            jump(from);
+            return;
+        }
+        if (line !== state.episode) return;
+        get("scrub").max = String(lengths[line] - 1);
+        timeline.show();
+        if (!state.playing) showMoment();
+    }
+
     function showKeys() {
         const keys = [
             ["space", "play or pause"],
@@ -304,5 +340,12 @@
         }
     }
 
+    if (live) live.attach({ state, world, recording, grown, show: showWorld, pause });
     begin();
+}
+
+(() => {
+    const data = JSON.parse(Dom.get("recording").textContent);
+    if (data.live) Live.open(data, startPage);
+    else startPage(Recorded.open(data), null);
 })();

@@ -9,6 +9,7 @@ import base64
 import dataclasses
 import hashlib
 import json
+from collections.abc import Sequence
 from functools import cache
 from html import escape
 from importlib.resources import files
@@ -27,6 +28,8 @@ SCRIPTS = (
     *("risk.js", "dom.js", "recording.js", "reasons.js", "world.js", "charts.js"),
     *("timeline.js", "decision.js", "whatif.js", "outcome.js", "page.js"),
 )
+# A page that is served has one more, before the last.
+LIVE_SCRIPTS = (*SCRIPTS[:-1], "live.js", SCRIPTS[-1])
 # Where the laws are larger than this, they are rounded to 16 bits.
 LARGEST_LAWS = 4_000_000
 _ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
@@ -45,8 +48,20 @@ def write_page(recording: Recording, path: str | Path) -> Path:
 
 def page_text(recording: Recording) -> str:
     """The page of a recording, as one HTML document."""
-    style, scripts = _part("page.css"), [_part(name) for name in SCRIPTS]
     about = recording.about
+    return document(f"Watch it decide: {about.agent} in {about.env}", _data(recording), SCRIPTS)
+
+
+def document(title: str, data: dict[str, Any], names: Sequence[str], connect: str | None = None) -> str:
+    """The page with its data and scripts, as one HTML document.
+
+    Args:
+        title: of the page.
+        data: what its scripts read.
+        names: of the scripts, in their order.
+        connect: the addresses that it may connect to, none when None.
+    """
+    style, scripts = _part("page.css"), [_part(name) for name in names]
     policy = {
         "default-src": "'none'",
         "script-src": " ".join(map(_hash, scripts)),
@@ -54,13 +69,14 @@ def page_text(recording: Recording) -> str:
         "img-src": "data:",
         "base-uri": "'none'",
         "form-action": "'none'",
+        **({} if connect is None else {"connect-src": connect}),
     }
     return Template(_part("page.html")).substitute(
         policy="; ".join(f"{name} {value}" for name, value in policy.items()),
-        title=escape(f"Watch it decide: {about.agent} in {about.env}"),
+        title=escape(title),
         style=style,
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
-        data=_embedded(_data(recording)),
+        data=_embedded(data),
     )
 
 
@@ -75,13 +91,14 @@ def _data(recording: Recording) -> dict[str, Any]:
         "words": dict(WORDS),
         "made": f"Recorded with sentinel-rl {__version__}.{note}",
         "arrays": {
-            name: _packed(array.astype(np.float16) if name == "probs" and rounded else array)
+            name: packed(array.astype(np.float16) if name == "probs" and rounded else array)
             for name, array in recording.arrays.items()
         },
     }
 
 
-def _packed(array: np.ndarray) -> dict[str, Any]:
+def packed(array: np.ndarray) -> dict[str, Any]:
+    """An array as the page reads it: type, shape, and its bytes in base 64."""
     kind = "uint8" if array.dtype == np.bool_ else array.dtype.name
     content = np.ascontiguousarray(array, array.dtype.newbyteorder("<")).tobytes()
     return {"type": kind, "shape": list(array.shape), "data": base64.b64encode(content).decode()}

@@ -12,7 +12,7 @@ from jaxtyping import Array, Bool, Float, Int, UInt8
 
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.highway.dynamics import IDLE
-from sentinel_rl.viewer.play import Trip
+from sentinel_rl.training.trips import Trip
 
 # A path is the action and, after it, so many decisions of IDLE; of its simulation steps every third is kept.
 _IDLE_AFTER, _EVERY = 1, 3
@@ -37,7 +37,7 @@ def _road(env: Highway, trip: Trip) -> dict[str, np.ndarray]:
     for start in range(0, length, _BATCH):
         rows = np.minimum(np.arange(start, start + _BATCH), length - 1)
         some = jax.tree.map(lambda leaf, rows=rows: leaf[rows], before)
-        chunks.append(jax.device_get(_traced(env, some, jnp.asarray(trip.action[rows]))))
+        chunks.append(jax.device_get(traced(env, some, jnp.asarray(trip.action[rows]))))
     passed, crashed, seen, paths, wrecked = (
         np.concatenate([np.asarray(part) for part in parts])[:length] for parts in zip(*chunks, strict=True)
     )
@@ -53,7 +53,7 @@ def _road(env: Highway, trip: Trip) -> dict[str, np.ndarray]:
 
 
 @jax.jit
-def _traced(
+def traced(
     env: Highway, states: Any, actions: Int[Array, " B"]
 ) -> tuple[
     Float[Array, "B s V 4"], Bool[Array, "B s V"], Int[Array, "B R"], Float[Array, "B A S 2"], Bool[Array, "B A"]

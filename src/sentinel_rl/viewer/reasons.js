@@ -12,7 +12,7 @@ const Reasons = (() => {
     }
 
     function make(recording, state, onProgress) {
-        const { about, words, hasLaws, atoms, actions } = recording;
+        const { about, words, hasLaws, actions } = recording;
         const own = {
             aleatory: hasLaws ? Risk.parse(about.aleatory) : null,
             epistemic: hasLaws ? Risk.parse(about.epistemic) : null,
@@ -25,8 +25,8 @@ const Reasons = (() => {
         function compute(decision) {
             const each = Array.from({ length: actions }, (_, a) => {
                 if (!state.aleatory) return recording.recorded(decision, a);
-                const { laws, weights } = recording.belief(decision, a);
-                return Risk.assess(atoms, laws, weights, state.epistemic, state.aleatory, about.aggregate);
+                const { supports, laws, weights } = recording.belief(decision, a);
+                return Risk.assess(supports, laws, weights, state.epistemic, state.aleatory, about.aggregate);
             });
             const top = (name) => each.reduce((best, one, a) => (one[name] > each[best][name] ? a : best), 0);
             const best = top("value");
@@ -44,6 +44,13 @@ const Reasons = (() => {
         function recompute(decisions) {
             table = new Map();
             queue = decisions;
+            pump();
+        }
+
+        // Compute the reasons of more decisions.
+        function extend(decisions) {
+            for (const decision of decisions) table.delete(decision);
+            queue.push(...decisions);
             pump();
         }
 
@@ -96,7 +103,18 @@ const Reasons = (() => {
             return (small ? short(x) : x.toFixed(size >= 1000 ? 0 : size >= 100 ? 1 : 2)).replace("-", "\u2212");
         }
 
-        return { at, have: (decision) => table.get(decision), recompute, own, known, isOwn, sentence, whyNot, fixed };
+        return {
+            at,
+            have: (decision) => table.get(decision),
+            recompute,
+            extend,
+            own,
+            known,
+            isOwn,
+            sentence,
+            whyNot,
+            fixed,
+        };
     }
 
     return { make, short };

@@ -6,6 +6,7 @@ from typing import Any
 import jax
 import numpy as np
 
+from sentinel_rl._checks import is_whole
 from sentinel_rl.agents.agent import Account, Agent, BaseAgent
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, require_sizes, resolve_env
 from sentinel_rl.envs.highway import Highway
@@ -13,18 +14,15 @@ from sentinel_rl.envs.registry import make_env
 from sentinel_rl.envs.spec import Drawable
 from sentinel_rl.errors import UsageError
 from sentinel_rl.explanation import assess_laws, has_laws
-from sentinel_rl.returns import CategoricalReturn
-from sentinel_rl.returns.projection import common_grid, on_grid
+from sentinel_rl.training.schedule import require_seed
+from sentinel_rl.training.trips import Trip, play_gymnasium, play_jax
 from sentinel_rl.viewer import pictures
-from sentinel_rl.viewer.play import Trip, play_gymnasium, play_jax
 from sentinel_rl.viewer.recording import Recording
-from sentinel_rl.viewer.schema import About, TimeLimit
+from sentinel_rl.viewer.schema import About, TimeLimit, View
 
 # Observations are explained in batches of this many: one program serves all episodes.
 _BATCH = 64
 _PER_SECOND = 15.0
-# Atoms of the grid of laws that have atoms of their own.
-_GRID = 151
 SILENT = "It does not tell what its actions are worth: 1 is the action that it takes."
 
 
@@ -58,6 +56,7 @@ def record(
     _require_count("episodes", episodes, 1)
     _require_count("longest", longest, 1)
     _require_count("first", first, 0)
+    seed = require_seed(seed)
     who, known, handle = _resolved(agent, state, env)
     gamma = float(getattr(who, "gamma", handle.spec.gamma))
     time_limit: TimeLimit = getattr(who, "time_limit", "terminal")
@@ -75,23 +74,44 @@ def record(
         view = "frames" if draws else "chart"
         picture = pictures.pack_images([image for trip in trips for image in trip.scenes]) if draws else {}
     steps = _steps(trips, gamma)
-    told, words = _told(who, known, steps["obs"]) if _tells(who) else _silent(steps["action"], handle)
+    told, words = told_at(who, known, steps["obs"], steps["action"], handle.spec.num_actions)
+    about = describe(who, str(getattr(agent, "kind", type(who).__name__)), handle, seed, view, words)
+    return Recording(about, steps | told | picture)
+
+
+def describe(agent: Agent, name: str, handle: EnvHandle, seed: int, view: View, words: dict[str, Any]) -> About:
+    """What a recording of an agent says in words; `words` are those of `told_at`."""
     road = {"lanes": handle.env.lanes_count, "substeps": _substeps(handle.env)} if view == "road" else {}
-    about = About(
+    return About(
         env=handle.spec.name,
-        agent=str(getattr(agent, "kind", type(who).__name__)),
-        objective=who.objective,
-        note=who.caveat if _tells(who) else SILENT,
+        agent=name,
+        objective=agent.objective,
+        note=agent.caveat if _tells(agent) else SILENT,
         actions=_names(handle),
         seed=seed,
-        gamma=gamma,
-        time_limit=time_limit,
+        gamma=float(getattr(agent, "gamma", handle.spec.gamma)),
+        time_limit=getattr(agent, "time_limit", "terminal"),
         per_second=_per_second(handle),
         view=view,
         **words,
         **road,
     )
-    return Recording(about, steps | told | picture)
+
+
+def told_at(
+    agent: Agent, state: Any, obs: np.ndarray, actions: np.ndarray, count: int, batch: int = _BATCH
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """What an agent knows at observations ``[T, O]`` where it chose `actions`: arrays, and the words of them.
+
+    Args:
+        agent: the agent.
+        state: its state.
+        obs: what it saw.
+        actions: what it did, for an agent that only acts.
+        count: how many actions there are.
+        batch: observations that are explained at once.
+    """
+    return _told(agent, state, obs, batch) if _tells(agent) else _silent(actions, count)
 
 
 def drawn_env(env: EnvLike) -> EnvHandle:
@@ -150,23 +170,22 @@ def _steps(trips: Sequence[Trip], gamma: float) -> dict[str, np.ndarray]:
     }
 
 
-def _told(agent: Agent, state: Any, obs: np.ndarray) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _told(agent: Agent, state: Any, obs: np.ndarray, batch: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What the agent knows at every observation: arrays, and their names."""
     if not has_laws(agent):
-        account = _in_batches(_accounts, agent, state, obs)
+        account = _in_batches(_accounts, agent, state, obs, batch)
         names = tuple(account.parts)
         parts = np.stack([account.parts[name] for name in names], axis=1) if names else np.zeros((len(obs), 0, 1))
         parts = np.broadcast_to(parts, (*parts.shape[:2], account.value.shape[1]))
         arrays = {"value": account.value, "parts": parts}
         return {name: np.array(array, np.float32) for name, array in arrays.items()}, {"parts": names}
-    belief, told = _in_batches(_beliefs, agent, state, obs)
+    belief, told = _in_batches(_beliefs, agent, state, obs, batch)
     composite = agent.composite  # type: ignore[attr-defined]
-    atoms, probs = _on_one_grid(belief.members)
     arrays = {
         "value": told.composite,
         "parts": np.stack([told.mean, told.additive], axis=1),
-        "atoms": atoms,
-        "probs": probs,
+        "atoms": _atoms(belief.members.atoms, belief.members.probs.shape),
+        "probs": belief.members.probs,
         "weights": belief.weights,
     }
     words = {
@@ -178,12 +197,14 @@ def _told(agent: Agent, state: Any, obs: np.ndarray) -> tuple[dict[str, np.ndarr
     return {name: np.array(array, np.float32) for name, array in arrays.items()}, words
 
 
-def _on_one_grid(laws: CategoricalReturn) -> tuple[np.ndarray, np.ndarray]:
-    """The atoms of a recording, and the laws on them; laws with atoms of their own are put on a fine common grid."""
-    if laws.atoms.ndim < laws.probs.ndim:
-        return np.asarray(laws.atoms[0]), np.asarray(laws.probs)
-    grid = common_grid(laws, _GRID)
-    return np.asarray(grid.atoms), on_grid(laws, grid)
+def _atoms(atoms: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """The support that all laws share, ``[n]``, or that of every law, ``[T, K, A, n]``."""
+    flat = atoms.reshape(-1, atoms.shape[-1])
+    if bool((flat == flat[0]).all()):
+        one: np.ndarray = flat[0]
+        return one
+    missing = len(shape) - atoms.ndim
+    return np.broadcast_to(atoms.reshape(atoms.shape[0], *(1,) * missing, *atoms.shape[1:]), shape)
 
 
 def _tells(agent: Agent) -> bool:
@@ -191,17 +212,17 @@ def _tells(agent: Agent) -> bool:
     return has_laws(agent) or getattr(type(agent), "account", BaseAgent.account) is not BaseAgent.account
 
 
-def _silent(actions: np.ndarray, handle: EnvHandle) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+def _silent(actions: np.ndarray, count: int) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """What is shown of an agent that only acts: 1 for what it does."""
-    value = np.eye(handle.spec.num_actions, dtype=np.float32)[actions]
+    value = np.eye(count, dtype=np.float32)[actions]
     return {"value": value, "parts": np.zeros((len(actions), 0, value.shape[1]), np.float32)}, {}
 
 
-def _in_batches(function: Any, agent: Agent, state: Any, obs: np.ndarray) -> Any:
+def _in_batches(function: Any, agent: Agent, state: Any, obs: np.ndarray, batch: int) -> Any:
     """Call a compiled function on observations in batches of one size, and join what it gives."""
     found = []
-    for start in range(0, len(obs), _BATCH):
-        rows = np.minimum(np.arange(start, start + _BATCH), len(obs) - 1)
+    for start in range(0, len(obs), batch):
+        rows = np.minimum(np.arange(start, start + batch), len(obs) - 1)
         found.append(jax.device_get(function(agent, state, obs[rows])))
     return jax.tree.map(lambda *parts: np.concatenate(parts)[: len(obs)], *found)
 
@@ -236,5 +257,5 @@ def _per_second(handle: EnvHandle) -> float:
 
 
 def _require_count(name: str, number: object, least: int) -> None:
-    if not isinstance(number, int) or isinstance(number, bool) or number < least:
-        raise UsageError(f"{name} must be a whole number of at least {least}, got {number!r}")
+    if not is_whole(number, least, 2**31 - 1):
+        raise UsageError(f"{name} must be a whole number of at least {least} and at most 2147483647, got {number!r}")

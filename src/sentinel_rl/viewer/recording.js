@@ -20,6 +20,22 @@ const Recorded = (() => {
 
     const range = (from, count) => Array.from({ length: count }, (_, i) => from + i);
 
+    const GRID = 96;
+
+    // The density of a law on a grid, times the width of a cell: every atom is a normal curve of a common width.
+    function smoothed(grid, atoms, probs) {
+        let [mean, square] = [0, 0];
+        for (let j = 0; j < atoms.length; j++) mean += probs[j] * atoms[j];
+        for (let j = 0; j < atoms.length; j++) square += probs[j] * (atoms[j] - mean) ** 2;
+        const cell = grid[1] - grid[0];
+        const width = Math.max(0.9 * Math.sqrt(square) * atoms.length ** -0.2, cell);
+        return grid.map((z) => {
+            let sum = 0;
+            for (let j = 0; j < atoms.length; j++) sum += probs[j] * Math.exp(-0.5 * ((z - atoms[j]) / width) ** 2);
+            return (sum * cell) / (width * Math.sqrt(2 * Math.PI));
+        });
+    }
+
     function ticks(low, high) {
         const rough = (high - low) / 4;
         const size = 10 ** Math.floor(Math.log10(rough));
@@ -29,42 +45,117 @@ const Recorded = (() => {
         return found;
     }
 
-    // The arrays and words of a recording, with what is read out of them for a decision, counted over all episodes.
+    const unpack = ({ type, shape, data }) => ({ shape, data: decode(type, data) });
+
+    // A recording that is whole.
     function open(data) {
         const arrays = {};
-        for (const [name, { type, shape, data: text }] of Object.entries(data.arrays)) {
-            arrays[name] = { shape, data: decode(type, text) };
-        }
-        const { about } = data;
+        for (const [name, packed] of Object.entries(data.arrays)) arrays[name] = unpack(packed);
         const lengths = Array.from(arrays.lengths.data);
         const starts = lengths.map((_, e) => lengths.slice(0, e).reduce((a, b) => a + b, 0));
+        const recording = view(data, data.about, arrays, lengths, starts);
+        recording.refresh(range(0, arrays.action.shape[0]));
+        return { ...recording, since: () => 0, forced: () => false, unknown: "the episode was cut off too soon" };
+    }
+
+    const TYPES = { float32: Float32Array, int32: Int32Array, uint8: Uint8Array };
+    const BY_FRAME = ["cars", "crashed"];
+
+    // A recording that grows: room for lines of decisions, each with its own place. An episode is a line.
+    function grow(data, driver) {
+        const { lines, capacity, shapes, atoms } = data.live;
+        const about = data.drivers[driver];
+        const arrays = {};
+        for (const [name, [type, shape]] of Object.entries(shapes[driver])) {
+            const rows = BY_FRAME.includes(name) ? lines * (capacity * about.substeps + 1) : lines * capacity;
+            const size = shape.reduce((a, b) => a * b, 1);
+            arrays[name] = { shape: [rows, ...shape], data: new TYPES[type](rows * size), size };
+        }
+        if (atoms && driver === 0) arrays.atoms = unpack(atoms);
+        arrays.realised = { shape: [lines * capacity], data: new Float32Array(lines * capacity).fill(NaN) };
+        const [lengths, starts] = [[], []];
+        // Only the first driver tells his reasons here.
+        const told = driver === 0 ? about : { ...about, aleatory: null, epistemic: null, parts: [] };
+        const recording = view(data, told, arrays, lengths, starts);
+
+        // Put decisions of a line where they belong; returns their numbers.
+        function put({ line, first, count, arrays: packed, realised }) {
+            while (starts.length <= line) {
+                starts.push(starts.length * capacity);
+                lengths.push(0);
+            }
+            const frame = starts[line] * about.substeps + line + (first ? first * about.substeps + 1 : 0);
+            for (const [name, one] of Object.entries(packed)) {
+                const at = BY_FRAME.includes(name) ? frame : starts[line] + first;
+                arrays[name].data.set(unpack(one).data, at * arrays[name].size);
+            }
+            lengths[line] = first + count;
+            if (realised) arrays.realised.data.set(unpack(realised).data, starts[line]);
+            const filled = lengths.flatMap((length, e) => range(starts[e], length));
+            if (driver === 0) recording.refresh(filled);
+            return range(starts[line] + first, count);
+        }
+
+        const since = (decision) => Math.floor(decision / capacity) * capacity;
+        return { ...recording, since, put, forced: () => false, unknown: "it is not driven to its end" };
+    }
+
+    // What is read out of arrays for a decision, counted over all episodes.
+    function view(data, about, arrays, lengths, starts) {
         const colours = about.actions.map((_, a) => `--a${a % 8}`);
         const actions = about.actions.length;
         const hasLaws = about.aleatory !== null;
-        const atoms = hasLaws ? Float64Array.from(arrays.atoms.data) : null;
+        // One support for all laws, or one for each: then the atoms have the shape of the probabilities.
+        const shared = hasLaws && arrays.atoms.shape.length === 1;
+        const atoms = shared ? Float64Array.from(arrays.atoms.data) : null;
+        const size = hasLaws ? arrays.probs.shape[3] : 0;
         const members = hasLaws ? arrays.probs.shape[1] : 0;
         const taken = (decision) => arrays.action.data[decision];
 
-        // The K laws of an action at a decision, and their weights.
+        // The K laws of an action at a decision, each on its support, and their weights.
         function belief(decision, action) {
-            const n = atoms.length;
-            const laws = [];
-            const weights = new Float64Array(members);
+            const [supports, laws, weights] = [[], [], new Float64Array(members)];
             for (let k = 0; k < members; k++) {
                 const row = (decision * members + k) * actions + action;
-                laws.push(arrays.probs.data.subarray(row * n, (row + 1) * n));
+                const place = [row * size, (row + 1) * size];
+                supports.push(shared ? atoms : Float64Array.from(arrays.atoms.data.subarray(...place)));
+                laws.push(arrays.probs.data.subarray(...place));
                 weights[k] = arrays.weights.data[row];
             }
-            return { laws, weights };
+            return { supports, laws, weights };
         }
 
-        function mixture({ laws, weights }) {
+        // The law with the members averaged out: on their support, or on the atoms of all of them.
+        function mixture({ supports, laws, weights }) {
             const total = weights.reduce((a, b) => a + b, 0);
-            const mixed = new Float64Array(atoms.length);
+            if (!shared) {
+                const pairs = laws.flatMap((probs, k) =>
+                    Array.from(probs, (p, j) => [supports[k][j], (weights[k] / total) * p]),
+                );
+                pairs.sort((one, other) => one[0] - other[0]);
+                return {
+                    atoms: Float64Array.from(pairs, (pair) => pair[0]),
+                    probs: Float64Array.from(pairs, (pair) => pair[1]),
+                };
+            }
+            const mixed = new Float64Array(size);
             laws.forEach((probs, k) => {
-                for (let j = 0; j < mixed.length; j++) mixed[j] += (weights[k] / total) * probs[j];
+                for (let j = 0; j < size; j++) mixed[j] += (weights[k] / total) * probs[j];
             });
-            return mixed;
+            return { atoms, probs: mixed };
+        }
+
+        // Curves to draw: laws as they are where they share a support, else smoothed onto a grid over the reach.
+        function curves(one) {
+            const mixed = mixture(one);
+            if (shared) return { atoms, laws: one.laws, mixture: mixed.probs };
+            const { low, high } = reach;
+            const grid = Float64Array.from({ length: GRID }, (_, i) => low + (i / (GRID - 1)) * (high - low));
+            return {
+                atoms: grid,
+                laws: one.laws.map((probs, k) => smoothed(grid, one.supports[k], probs)),
+                mixture: smoothed(grid, mixed.atoms, mixed.probs),
+            };
         }
 
         function part(name, decision, action) {
@@ -80,14 +171,13 @@ const Recorded = (() => {
         }
 
         // One range of returns for the whole recording, so that curves can be compared from decision to decision.
-        function findReach() {
-            const mean = new Float64Array(atoms.length);
-            const { data } = arrays.probs;
-            const n = atoms.length;
-            const step = Math.max(1, Math.floor(data.length / n / 4000)) * n;
-            let rows = 0;
-            for (let row = 0; row < data.length; row += step, rows++)
-                for (let j = 0; j < n; j++) mean[j] += data[row + j];
+        function findReach(decisions) {
+            const each = lawsOf(decisions);
+            if (!shared) return reachOfAll(each);
+            const mean = new Float64Array(size);
+            const { data: probs } = arrays.probs;
+            const [n, rows] = [size, each.length];
+            for (const row of each) for (let j = 0; j < n; j++) mean[j] += probs[row * n + j];
             let sum = 0;
             let [first, last] = [0, n - 1];
             for (let j = 0; j < n; j++) {
@@ -100,16 +190,40 @@ const Recorded = (() => {
             return { low, high, ticks: ticks(low, high) };
         }
 
+        // The numbers of some laws, 4000 at most.
+        function lawsOf(decisions) {
+            const own = members * actions;
+            const every = decisions.length * own;
+            const step = Math.max(1, Math.floor(every / 4000));
+            const found = [];
+            for (let i = 0; i < every; i += step) found.push(decisions[Math.floor(i / own)] * own + (i % own));
+            return found;
+        }
+
+        // From the outer atoms of some laws, few of which may lie outside.
+        function reachOfAll(each) {
+            const { data: places } = arrays.atoms;
+            const [lows, highs] = [
+                each.map((row) => places[row * size]),
+                each.map((row) => places[(row + 1) * size - 1]),
+            ];
+            for (const ends of [lows, highs]) ends.sort((a, b) => a - b);
+            const skipped = Math.floor(0.002 * lows.length);
+            const [low, high] = [lows[skipped], highs[highs.length - 1 - skipped]];
+            const pad = 0.04 * (high - low) || 0.5;
+            return { low: low - pad, high: high + pad, ticks: ticks(low - pad, high + pad) };
+        }
+
         // The probability, under the law predicted for the action taken, of less than what really followed.
         function rank(decision) {
             const realised = arrays.realised.data[decision];
             if (Number.isNaN(realised)) return null;
-            const mixed = mixture(belief(decision, taken(decision)));
+            const { atoms: places, probs: mixed } = mixture(belief(decision, taken(decision)));
             let sum = 0;
-            for (let j = 0; j < atoms.length; j++) {
-                if (atoms[j] > realised) {
-                    const width = j ? atoms[j] - atoms[j - 1] : 1;
-                    const share = j ? (realised - atoms[j - 1]) / width : 0;
+            for (let j = 0; j < places.length; j++) {
+                if (places[j] > realised) {
+                    const width = j ? places[j] - places[j - 1] : 1;
+                    const share = j ? (realised - places[j - 1]) / width : 0;
                     return Math.min(
                         1,
                         sum - (j ? mixed[j - 1] / 2 : 0) + (share * (mixed[j] + (j ? mixed[j - 1] : 0))) / 2,
@@ -130,12 +244,20 @@ const Recorded = (() => {
             colours,
             actions,
             hasLaws,
-            atoms,
             members,
         };
-        const ranks = hasLaws ? range(0, arrays.action.shape[0]).map(rank) : [];
-        return { ...base, taken, belief, mixture, part, recorded, ranks, reach: hasLaws ? findReach() : null };
+        const ranks = Array.from({ length: arrays.action.shape[0] }, () => null);
+        const reach = { low: 0, high: 1, ticks: [] };
+
+        // Find out again what depends on the decisions that there are.
+        function refresh(decisions) {
+            if (!hasLaws) return;
+            for (const decision of decisions) ranks[decision] = rank(decision);
+            Object.assign(reach, findReach(decisions));
+        }
+
+        return { ...base, taken, belief, mixture, curves, part, recorded, ranks, reach, refresh };
     }
 
-    return { open, range };
+    return { open, grow, range };
 })();

@@ -31,8 +31,9 @@ class Recording:
         about: what is not an array.
         arrays: by name. Always: ``lengths [E]``, ``obs [T, O]``, ``action [T]`` (counted from 0), ``reward [T]``,
             ``terminated [T]``, ``truncated [T]``, ``realised [T]`` (the discounted return from here on; NaN where it is
-            not known), ``value [T, A]``, ``parts [T, P, A]``. Of agents with laws: ``atoms [n]``,
-            ``probs [T, K, A, n]``, ``weights [T, K, A]``. The rest is the picture, see `sentinel_rl.viewer.schema`.
+            not known), ``value [T, A]``, ``parts [T, P, A]``. Of agents with laws: ``atoms [n]``
+            or, where every law has its own, ``atoms [T, K, A, n]``; ``probs [T, K, A, n]`` and ``weights [T, K, A]``.
+            The rest is the picture, see `sentinel_rl.viewer.schema`.
     """
 
     about: About

@@ -309,11 +309,11 @@ const Risk = (() => {
         return ofSamples(epistemic, risks, weights);
     }
 
-    // The decomposed composite risk of K laws: mean - chance - ignorance = value.
-    function assess(atoms, laws, weights, epistemic, aleatory, aggregate = "belief") {
-        const risks = laws.map((probs) => aleatory.value(atoms, probs));
+    // The decomposed composite risk of K laws, each on its support: mean - chance - ignorance = value.
+    function assess(supports, laws, weights, epistemic, aleatory, aggregate = "belief") {
+        const risks = laws.map((probs, k) => aleatory.value(supports[k], probs));
         const middle = weighted(
-            laws.map((probs) => mean(atoms, probs)),
+            laws.map((probs, k) => mean(supports[k], probs)),
             weights,
         );
         const additive = weighted(risks, weights);

@@ -39,7 +39,7 @@ _ALWAYS = {
     "value": ("float32", "T A"),
     "parts": ("float32", "T P A"),
 }
-LAWS = {"atoms": ("float32", "n"), "probs": ("float32", "T K A n"), "weights": ("float32", "T K A")}
+LAWS = {"atoms": ("float32", "n | T K A n"), "probs": ("float32", "T K A n"), "weights": ("float32", "T K A")}
 VIEWS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "road": {
         "cars": ("float32", "F V 4"),
@@ -180,7 +180,11 @@ def check_arrays(about: About, arrays: Mapping[str, np.ndarray], where: str) -> 
     inside = np.delete(arrays["terminated"] | arrays["truncated"], ends)
     require(not inside.any(), "terminated", "an end inside an episode", "false but at ends")
     if "probs" in arrays:
-        require(bool((np.diff(arrays["atoms"]) > 0).all()), "atoms", arrays["atoms"][:3], "ascending")
+        atoms = arrays["atoms"]
+        steps = np.diff(atoms, axis=-1)
+        # Quantiles may be equal, a grid that all laws share has no use for that.
+        fine = bool((steps > 0).all() if atoms.ndim == 1 else (steps >= 0).all())
+        require(fine, "atoms", atoms.reshape(-1)[:3], "ascending")
         for name, axis in (("probs", -1), ("weights", 1)):
             masses = arrays[name]
             sums = masses.sum(axis, dtype=np.float64)
@@ -209,7 +213,9 @@ def _sizes(about: About, arrays: Mapping[str, np.ndarray]) -> dict[str, int]:
     require(set(arrays) == set(fields), "arrays", sorted(set(arrays) ^ set(fields))[:5], "those of its view")
     sizes = {"A": len(about.actions), "P": len(about.parts), "4": 4, "2": 2}
     for name, (dtype, axes) in fields.items():
-        array, letters = arrays[name], axes.split()
+        array = arrays[name]
+        forms = [form.split() for form in axes.split("|")]
+        letters = next((form for form in forms if len(form) == array.ndim), forms[0])
         require(array.dtype.name == dtype, name, array.dtype.name, dtype)
         require(array.ndim == len(letters), name, f"shape {array.shape}", f"[{axes}]")
         for letter, size in zip(letters, array.shape, strict=True):

@@ -7,7 +7,7 @@ const WhatIf = (() => {
     const { short } = Reasons;
 
     function make(recording, reasons, state, current, onChange) {
-        const { about, words, atoms, actions } = recording;
+        const { about, words, actions } = recording;
 
         function buildMeasure(role) {
             const place = get(role);
@@ -88,7 +88,9 @@ const WhatIf = (() => {
             const rowsOf = Recorded.range(0, GRID).map((i) => varied(state.epistemic, i / (GRID - 1)));
             for (let column = 0; column < GRID; column++) {
                 const aleatory = varied(state.aleatory, column / (GRID - 1));
-                const risks = beliefs.map(({ laws }) => laws.map((probs) => aleatory.value(atoms, probs)));
+                const risks = beliefs.map(({ supports, laws }) =>
+                    laws.map((probs, k) => aleatory.value(supports[k], probs)),
+                );
                 for (let row = 0; row < GRID; row++) {
                     let [best, most] = [0, -Infinity];
                     for (let a = 0; a < actions; a++) {

@@ -116,6 +116,7 @@ const World = (() => {
                 context.stroke();
             }
             context.restore();
+            if (car.crashed) return;
             context.textAlign = "center";
             context.textBaseline = "middle";
             const inside = scale > 8;
@@ -160,7 +161,9 @@ const World = (() => {
             // Actions that lead to the same place have their dots side by side, in the order of their numbers.
             const groups = [];
             for (const end of ends.sort((one, other) => one.a - other.a)) {
-                const same = groups.find(([first]) => Math.hypot(first.at[0] - end.at[0], first.at[1] - end.at[1]) < 9);
+                const same = groups.find(
+                    ([first]) => Math.hypot(first.at[0] - end.at[0], first.at[1] - end.at[1]) < 15,
+                );
                 if (same) same.push(end);
                 else groups.push([end]);
             }
@@ -225,7 +228,34 @@ const World = (() => {
                 glass: colour("--car"),
                 text: onto("--ego"),
             });
+            if (moment.selected > 0) drawFrame(context, view, moment.moved || at(frame, moment.selected));
+            Object.assign(shown, { view, frame });
         }
+
+        // A frame around the car that is chosen, where it is or where it is being put.
+        function drawFrame(context, view, car) {
+            const [x, y] = view.place(car.x, car.y);
+            const [length, width] = [(LENGTH + 1.4) * view.scale, (WIDTH + 1.2) * view.scale];
+            context.strokeStyle = colour("--focus");
+            context.lineWidth = 2.5;
+            context.setLineDash([5, 3]);
+            context.strokeRect(x - length / 2, y - width / 2, length, width);
+            context.setLineDash([]);
+        }
+
+        const shown = { view: null, frame: 0 };
+
+        // Where on the road a place of the picture is, and which car is there, or none.
+        function pick(px, py) {
+            const { view, frame } = shown;
+            const [x, y] = [view.left + px / view.scale, (py - view.top) / view.scale - LANE / 2];
+            const near = Array.from({ length: vehicles - 1 }, (_, i) => ({ vehicle: i + 1, ...at(frame, i + 1) })).find(
+                (car) => Math.abs(car.x - x) < LENGTH / 2 + 1 && Math.abs(car.y - y) < WIDTH / 2 + 0.8,
+            );
+            return { x, y, vehicle: near ? near.vehicle : null };
+        }
+
+        const carAt = (episode, t, vehicle) => at(frameOf(episode, t), vehicle);
 
         function words(moment) {
             const { ego, count, ahead } = nearest(moment.episode, moment.t);
@@ -240,7 +270,7 @@ const World = (() => {
         const legend =
             "Full cars are seen by the agent, hollow ones are not; figures are metres per second. Dots show where each action " +
             `would lead in ${2 / about.per_second} seconds, if IDLE followed; a cross: into a crash.`;
-        return { draw, words, legend, nearMiss };
+        return { draw, words, legend, nearMiss, pick, carAt, vehicles };
     }
 
     function frames(recording) {

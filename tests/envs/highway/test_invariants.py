@@ -81,7 +81,7 @@ def test_a_batch_equals_singles(seed: int):
         )
 
 
-def test_nested_maps_and_arguments_that_are_not_mapped(quick_compile):
+def test_nested_maps_and_arguments_that_are_not_mapped():
     """Two batch axes, one of them over the action alone: the same worlds in another shape."""
     keys = jax.random.split(jax.random.key(1), 2)
     states, _ = jax.jit(jax.vmap(ENV.reset))(keys)
@@ -104,7 +104,7 @@ def test_an_action_that_does_not_exist_shows_as_nan(action: int):
     assert not after.terminated.any()
 
 
-def test_float32_follows_float64_until_chance_decides(quick_compile):
+def test_float32_follows_float64_until_chance_decides():
     """Same starts, same actions: at first the precisions agree to what float32 can hold."""
     keys = jax.random.split(jax.random.key(3), BATCH)
     actions = jnp.ones((STEPS, BATCH), jnp.int32)

@@ -2,6 +2,8 @@
 
 from sentinel_rl.envs.highway.env import Highway
 from sentinel_rl.envs.highway.original import from_highway_env
+from sentinel_rl.envs.highway.scenarios import SCENARIOS, Scenario, scenario_names
+from sentinel_rl.envs.highway.shift import Shift
 from sentinel_rl.envs.highway.state import HighwayState
 
-__all__ = ["Highway", "HighwayState", "from_highway_env"]
+__all__ = ["SCENARIOS", "Highway", "HighwayState", "Scenario", "Shift", "from_highway_env", "scenario_names"]

@@ -47,9 +47,9 @@ def _at_depth(function: Callable[..., Any], has_batch: bool) -> Callable[..., An
 
 def _to_last(leaf: Any, is_batched: bool, size: int) -> jax.Array:
     """Put the mapped axis at the end, or repeat what is not mapped."""
-    if is_batched:
-        return jnp.moveaxis(leaf, 0, -1)
     constant = jnp.asarray(leaf)
+    if is_batched:
+        return jnp.moveaxis(constant, 0, -1)
     return jnp.broadcast_to(constant[..., None], (*constant.shape, size))
 
 

@@ -30,6 +30,8 @@ def check(env: Any) -> None:
         )
     _rewards(env)
     _road_end(env)
+    if env.shift is not None and env.any_crash_terminal:
+        raise ValueError("any_crash_terminal = True ends an episode with wrecks before it begins: leave out the shift")
 
 
 def _counts(env: Any) -> None:

@@ -1,6 +1,5 @@
 """The highway of highway-env, as a JAX environment."""
 
-from numbers import Real
 from typing import Any, Self
 
 import equinox as eqx
@@ -15,6 +14,8 @@ from sentinel_rl.envs.highway.dynamics import Rules, Traces, advance, trace
 from sentinel_rl.envs.highway.numerics import sin_cos
 from sentinel_rl.envs.highway.observation import FEATURES, observe, rows_seen
 from sentinel_rl.envs.highway.reset import OTHERS_SPEED, draw_state, steps_until_due
+from sentinel_rl.envs.highway.scenarios import SCENARIOS, STRENGTH, scenario_settings
+from sentinel_rl.envs.highway.shift import Shift, number
 from sentinel_rl.envs.highway.state import HighwayState
 from sentinel_rl.envs.highway.view import draw_highway
 from sentinel_rl.envs.spec import EnvSpec, TimeStep
@@ -37,13 +38,8 @@ PRESETS: dict[str, dict[str, Any]] = {
 }
 
 
-def _number(value: Any) -> Any:
-    """A Python number as a float: a whole one would be another type to compile for. The checks see the rest."""
-    return float(value) if isinstance(value, Real) else value
-
-
 def _numbers(values: Any) -> Any:
-    return tuple(map(_number, values)) if isinstance(values, list | tuple) else values
+    return tuple(map(number, values)) if isinstance(values, list | tuple) else values
 
 
 class Highway(eqx.Module):
@@ -85,6 +81,7 @@ class Highway(eqx.Module):
         offroad_terminal: whether leaving the road ends the episode.
         others_collide: whether vehicles other than the ego can hit each other; not so in ``highway-fast-v0``.
         any_crash_terminal: whether a crash of any vehicle ends the episode, not only one of the ego.
+        shift: wrecks and events that highway-env does not have by itself; see `Highway.scenario`.
 
     Example:
         >>> env = Highway.preset("highway-v1", duration=20)
@@ -95,12 +92,12 @@ class Highway(eqx.Module):
 
     lanes_count: int = eqx.field(static=True, default=5)
     vehicles_count: int = eqx.field(static=True, default=10)
-    vehicles_density: float = eqx.field(converter=_number, default=1.0)
+    vehicles_density: float = eqx.field(converter=number, default=1.0)
     others_speed: tuple[float, float] = eqx.field(converter=_numbers, default=OTHERS_SPEED)
     duration: float = eqx.field(static=True, default=40.0)
     simulation_frequency: int = eqx.field(static=True, default=15)
     policy_frequency: int = eqx.field(static=True, default=1)
-    ego_spacing: float = eqx.field(converter=_number, default=2.0)
+    ego_spacing: float = eqx.field(converter=number, default=2.0)
     initial_lane_id: int | None = eqx.field(static=True, default=None)
     observed_vehicles: int = eqx.field(static=True, default=5)
     collision_reward: float = eqx.field(static=True, default=-1.0)
@@ -111,33 +108,56 @@ class Highway(eqx.Module):
     offroad_terminal: bool = eqx.field(static=True, default=False)
     others_collide: bool = eqx.field(static=True, default=True)
     any_crash_terminal: bool = eqx.field(static=True, default=False)
+    shift: Shift | None = None
 
     def __check_init__(self) -> None:
         check(self)
 
     @classmethod
-    def preset(cls, name: str, **settings: Any) -> Self:
+    def preset(cls, name: str, scenario: str | None = None, strength: float = STRENGTH, **settings: Any) -> Self:
         """The highway of a name.
 
         Args:
             name: ``"highway-v1"`` is the paper's (5 lanes, 10 other vehicles, 40 decisions), ``"highway-v0"`` and
                 ``"highway-fast-v0"`` are highway-env's own.
-            settings: replace those of the name.
+            scenario: a shift of its traffic, see `Highway.scenario`; as text it can be a setting of a study.
+            strength: of the scenario.
+            settings: replace those of the name and the scenario.
 
         Raises:
             ValueError: for a name that is not one of the three, or an impossible setting.
         """
         if name not in PRESETS:
             raise ValueError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")
-        return cls(**(PRESETS[name] | settings))
+        shifted = {} if scenario is None else scenario_settings(scenario, strength)
+        return cls(**(PRESETS[name] | shifted | settings))
+
+    @classmethod
+    def scenario(cls, name: str, strength: float = STRENGTH, **settings: Any) -> Self:
+        """The paper's highway with traffic that it does not have in training.
+
+        Args:
+            name: one of `scenario_names`.
+            strength: above 0, where the traffic is as in training; the tables have 1, 2 and 3.
+            settings: replace those of the scenario.
+
+        Raises:
+            ValueError: for an unknown name, or an impossible strength or setting.
+
+        Example:
+            >>> Highway.scenario("dense", 1).vehicles_density
+            2.0
+            >>> Highway.scenario("braker").spec.name
+            'sentinel/highway-braker-v1'
+        """
+        return cls.preset("highway-v1", name, strength, **settings)
 
     @property
     def spec(self) -> EnvSpec:
         """Five numbers in [-1, 1] for every observed vehicle, five actions."""
         size = FEATURES * self.observed_vehicles
-        names = [name for name, settings in PRESETS.items() if (type(self)(**settings) == self) is True]
         return EnvSpec(
-            name=f"sentinel/{names[0]}" if names else "sentinel/highway",
+            name=self._name(),
             obs_size=size,
             num_actions=5,
             reward_range=self._reward_range(),
@@ -174,6 +194,8 @@ class Highway(eqx.Module):
             self.initial_lane_id,
             self.simulation_frequency,
         )
+        if self.shift is not None:
+            state = self.shift.begin(state, self.lanes_count, self.simulation_frequency)
         return state, self.observe(state)
 
     def step(self, state: HighwayState, action: Int[Array, ""], key: jax.Array) -> tuple[HighwayState, TimeStep]:
@@ -181,7 +203,9 @@ class Highway(eqx.Module):
 
         An action that does not exist makes the ego's speed, the observation and the reward NaN.
         """
-        result: tuple[HighwayState, TimeStep] = batching.batched(_step, self, state, jnp.asarray(action))
+        result: tuple[HighwayState, TimeStep] = batching.batched(
+            _step, self, self._intervened(state), jnp.asarray(action)
+        )
         return result
 
     def observe(self, state: HighwayState) -> Float[Array, " obs"]:
@@ -191,7 +215,9 @@ class Highway(eqx.Module):
 
     def trace(self, state: HighwayState, action: Int[Array, ""]) -> tuple[HighwayState, Traces]:
         """Drive for one decision as `step` does, and tell where all vehicles are after each simulation step."""
-        result: tuple[HighwayState, Traces] = batching.batched(_trace, self, state, jnp.asarray(action))
+        result: tuple[HighwayState, Traces] = batching.batched(
+            _trace, self, self._intervened(state), jnp.asarray(action)
+        )
         return result
 
     def seen(self, state: HighwayState) -> Int[Array, " rows"]:
@@ -204,10 +230,27 @@ class Highway(eqx.Module):
         return draw_highway(state, self.lanes_count)
 
     def diagnostics(self, state: HighwayState) -> dict[str, Float[Array, "..."]]:
-        """How fast the ego drives (bins of 1 m/s from 0), and in which lane (0 is the left-most)."""
+        """How fast the ego drives (in m/s, and in bins of 1 m/s from 0), and in which lane (0 is the left-most)."""
         lane = road.closest_lane(state.y[0], self.lanes_count).astype(jnp.int32)
         speed = jnp.clip(jnp.floor(state.speed[0]), 0, SPEED_BINS - 1).astype(jnp.int32)
-        return {"speed": jax.nn.one_hot(speed, SPEED_BINS), "lane": jax.nn.one_hot(lane, self.lanes_count)}
+        return {
+            "speed": jax.nn.one_hot(speed, SPEED_BINS),
+            "mean_speed": state.speed[0],
+            "lane": jax.nn.one_hot(lane, self.lanes_count),
+        }
+
+    def _name(self) -> str:
+        """The name of the preset or scenario that this is, or that of them all."""
+        known = {f"sentinel/{name}": settings for name, settings in PRESETS.items()}
+        known |= {each.env: each.settings(STRENGTH) for each in SCENARIOS.values()}
+        names = [name for name, settings in known.items() if (type(self)(**settings) == self) is True]
+        return names[0] if names else "sentinel/highway"
+
+    def _intervened(self, state: HighwayState) -> HighwayState:
+        """The state after the events that are due before a decision."""
+        if self.shift is None:
+            return state
+        return self.shift.intervene(state, self.lanes_count, self.policy_frequency)
 
     def _rules(self) -> Rules:
         return Rules(

@@ -63,7 +63,7 @@ def draw_state(
         target_lane=lane.astype(jnp.int32),
         target_speed=speed,
         delta=delta,
-        wait=_first_wait(x, y, frequency),
+        wait=first_wait(x, y, frequency),
         crashed=no,
         hit=no,
         push_x=none,
@@ -76,7 +76,7 @@ def _between(uniform: Float[Array, " V"], low: Scalar, high: Scalar) -> Float[Ar
     return low + (high - low) * uniform
 
 
-def _first_wait(x: Float[Array, " V"], y: Float[Array, " V"], frequency: int) -> Array:
+def first_wait(x: Float[Array, " V"], y: Float[Array, " V"], frequency: int) -> Array:
     """Steps until a driver's clock, which starts at ``(x + y) pi mod 1``, is beyond one second."""
     clock = ((x + y) * math.pi) % LANE_CHANGE_DELAY
     return (jnp.floor((LANE_CHANGE_DELAY - clock) * frequency) + 1).astype(jnp.int32)

@@ -105,7 +105,7 @@ def play_jax(
     agent: Agent, state: Any, env: Env, episodes: range, seed: int, gamma: float, bootstraps: bool, longest: int
 ) -> list[Trip]:
     """Play in a JAX environment, all episodes side by side; the scenes are the states of the environment."""
-    worlds, obs, keys = _begin(env, jax.random.key(seed), jnp.asarray(episodes))
+    worlds, obs, keys = begin(env, jax.random.key(seed), jnp.asarray(episodes))
     journals = [_Journal(gamma, bootstraps, longest) for _ in episodes]
     now = jax.device_get(worlds)
     for e, journal in enumerate(journals):
@@ -174,7 +174,7 @@ def _of(tree: Any, episode: int) -> Any:
 
 
 @jax.jit
-def _begin(env: Env, key: jax.Array, numbers: Int[Array, " E"]) -> tuple[Any, Array, jax.Array]:
+def begin(env: Env, key: jax.Array, numbers: Int[Array, " E"]) -> tuple[Any, Array, jax.Array]:
     """The first states and observations, and the keys of the episodes, as `sentinel_rl.evaluate` draws them."""
     own = jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, numbers)
     reset_keys, run_keys = jnp.moveaxis(jax.vmap(jax.random.split)(own), 1, 0)
