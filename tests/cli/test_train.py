@@ -19,7 +19,16 @@ from tests.tiny import tiny
 
 # The agent of `tests.tiny`.
 SETTINGS = ("atoms=5", "hidden=4", "samples=8", "batch=8", "capacity=64", "learn_every=20", "warmup=10")
-SMALL = ("--k", "2", *(word for setting in SETTINGS for word in ("--set", setting)), "--steps", "120", "--quiet")
+SMALL = (
+    "--k",
+    "2",
+    "--preset",
+    "paper",
+    *(word for setting in SETTINGS for word in ("--set", setting)),
+    "--steps",
+    "120",
+    "--quiet",
+)
 POLE = ("--env", "CartPole-v0", *SMALL, "--save-every", "40")
 
 
