@@ -4,8 +4,8 @@
 
 The runs are those of `sentinel_rl.train` with the paper's constants and with the `learner` preset, compiled before they
 are timed; with and without take turns, and the least time of each counts. The time is that of this process on the
-processor, which other programs do not disturb; starting and finishing a log counts. A sink may cost at most 5 % of the
-pace.
+processor, which other programs do not disturb; starting and finishing a log counts. A sink may cost at
+most 5 % of the pace.
 """
 
 import argparse
