@@ -86,11 +86,15 @@ def test_without_a_threshold_nothing_is_handed_over():
     state = learner.state, fallback.init(learner.spec, jax.random.key(0))
     obs = jax.random.normal(jax.random.key(1), (8, 4))
     key = jax.random.key(2)
-    own = [int(learner.agent.greedy(learner.state, one, key)) for one in obs]
+
+    def choices(agent, known):
+        return jax.jit(jax.vmap(lambda one: agent.greedy(known, one, key)))(obs).tolist()
+
+    own = choices(learner.agent, learner.state)
     wrapped = Abstain(learner.agent, fallback)
-    assert [int(wrapped.greedy(state, one, key)) for one in obs] == own
+    assert choices(wrapped, state) == own
     always = Abstain(learner.agent, fallback, -1.0, disagreement)
-    assert [int(always.greedy(state, one, key)) for one in obs] == [0] * 8
+    assert choices(always, state) == [0] * 8
     assert float(always.diagnostics(state, obs[0], jnp.int32(0))["handed_over"]) == 1
     assert not wrapped.stochastic
     assert Abstain(learner.agent, fallback, 0.5, at_random).stochastic

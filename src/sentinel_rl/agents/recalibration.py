@@ -84,7 +84,7 @@ class Recalibration(eqx.Module):
         return Belief(self.law(belief.members), belief.weights)
 
 
-def _moved(law: CategoricalReturn, shift: ArrayLike, widen: ArrayLike) -> CategoricalReturn:
+def _moved(law: CategoricalReturn, shift: float | Array, widen: float | Array) -> CategoricalReturn:
     """Laws with their means shifted, and stretched around them."""
     mean = law.mean()[..., None]
     return CategoricalReturn(mean + (law.values - mean) * widen + shift, law.probs)

@@ -39,11 +39,11 @@ def load_recalibration(path: str | Path) -> Recalibration:
         content = json.loads(where.read_text(encoding="utf-8"))
         require(isinstance(content, dict) and "recalibration" in content, "the file", "another", "a calibration")
         given = content["recalibration"]
-        levels = [_levels(name, given[name]) for name in ("predicted", "seen")]
+        predicted, seen = (_levels(name, given[name]) for name in ("predicted", "seen"))
         for name in ("shift", "widen"):
             number(name, given[name])
     try:
-        return Recalibration(*levels, float(given["shift"]), float(given["widen"]))
+        return Recalibration(predicted, seen, float(given["shift"]), float(given["widen"]))
     except UsageError as error:
         raise CorruptError(f"{where} is no calibration of sentinel-rl, or was edited: {error}") from error
 
