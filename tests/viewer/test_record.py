@@ -211,7 +211,7 @@ def test_what_cannot_be_recorded_is_told(driver):
         record(driver.agent, ROAD)
     with pytest.raises(UsageError, match="no environment to play in"):
         record(make("random", ROAD.spec))
-    with pytest.raises(UsageError, match="episodes must be a whole number of at least 1, got 0"):
+    with pytest.raises(UsageError, match="episodes must be a whole number of at least 1"):
         record(driver, episodes=0)
     with pytest.raises(IncompatibleError, match="was trained on"):
         record(driver, "CartPole-v0")

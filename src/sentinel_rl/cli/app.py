@@ -13,7 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from sentinel_rl._version import __version__
-from sentinel_rl.cli import commands
+from sentinel_rl.cli import commands, commands_judge, commands_show, commands_train
 from sentinel_rl.console import complain, note
 from sentinel_rl.errors import SentinelError, SentinelWarning, Stopped
 
@@ -32,19 +32,19 @@ def build() -> typer.Typer:
     )
     app.callback()(_root)
     app.command()(commands.demo)
-    app.command()(commands.train)
-    app.command()(commands.sweep)
-    app.command("eval")(commands.evaluate)
-    app.command()(commands.assess)
-    app.command()(commands.watch)
-    app.command()(commands.scenes)
-    app.command()(commands.plot)
-    app.command()(commands.export)
-    app.command()(commands.calibrate)
-    app.command()(commands.abstain)
-    app.command()(commands.verify)
-    app.command()(commands.frontier)
-    app.command()(commands.stress)
+    app.command()(commands_train.train)
+    app.command()(commands_train.sweep)
+    app.command("eval")(commands_judge.evaluate)
+    app.command()(commands_show.assess)
+    app.command()(commands_show.watch)
+    app.command()(commands_show.scenes)
+    app.command()(commands_show.plot)
+    app.command()(commands_show.export)
+    app.command()(commands_judge.calibrate)
+    app.command()(commands_judge.abstain)
+    app.command()(commands_train.verify)
+    app.command()(commands_judge.frontier)
+    app.command()(commands_judge.stress)
     app.command()(commands.risk)
     app.command()(commands.doctor)
     app.command()(commands.cache)
