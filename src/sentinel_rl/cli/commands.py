@@ -1,4 +1,4 @@
-"""Sub-commands to begin with, and about the installation: what they take. The work is imported when one of them runs."""
+"""Sub-commands to begin with, and about the installation: what they take. The work is imported when one runs."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""The sub-commands that show or hand on a trained policy: what they take. The work is imported when one of them runs."""
+"""The sub-commands that show or hand on a trained policy: what they take. The work is imported when one runs."""
 
 from pathlib import Path
 from typing import Annotated
