@@ -30,9 +30,9 @@ def parameters(name: str, spec: EnvSpec, **options: Any) -> int:
 
 def test_parameter_counts_beside_the_papers():
     """For the highway the paper prints 253 820, 52 000 and 158 820, "matched": only the first counts its network."""
-    assert parameters("sentinel", POLE.spec, k=4) == (32 * 4 + 11_891) * 4 * 2 == 96_152
-    assert parameters("sentinel", HIGHWAY, k=4) == 253_820
-    assert parameters("cdqn", HIGHWAY) == 253_820 // 4
+    assert parameters("sentinel", POLE.spec, k=4, preset="paper") == (32 * 4 + 11_891) * 4 * 2 == 96_152
+    assert parameters("sentinel", HIGHWAY, k=4, preset="paper") == 253_820
+    assert parameters("cdqn", HIGHWAY, preset="paper") == 253_820 // 4
     assert parameters("vdqn", HIGHWAY) == parameters("vdqn-cvar", HIGHWAY) == 6_210
     assert parameters("uadqn", HIGHWAY) * 4 / 3 == 283_624  # f, g1, g2; the fourth network is the copy of f
     # The printed formulas: VDQN's has no biases, UA-DQN's is 25 -> 256 -> 5 twenty times.
@@ -92,7 +92,7 @@ BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
         ({"atoms": 1}, "at least 2 atoms"),
     ],
     "vdqn": [
-        ({"noise": 0.0}, "noise must be a number above 0, got 0.0"),
+        ({"noise": 0.0}, "noise must be a number above 0 and at most 1e[+]15, got 0.0"),
         ({"noise": math.inf}, "noise must be"),
         ({"noise": "loud"}, "noise must be"),
         ({"initial_sd": -1.0}, "initial_sd must be"),
@@ -108,7 +108,7 @@ BAD: dict[str, list[tuple[dict[str, Any], str]]] = {
     "uadqn": [
         ({"quantiles": 1.5}, "quantiles must be a whole number"),
         ({"kappa": -1.0}, "kappa must be at least 0"),
-        ({"beta": math.nan}, "beta must be at least 0, got nan"),
+        ({"beta": math.nan}, "beta must be at least 0 and at most 1e[+]15, got nan"),
         ({"aversion": -0.1}, "aversion must be at least 0"),
         ({"anchor_noise": 0}, "anchor_noise must be a number above 0"),
         ({"gain": 0.0}, "gain must be"),

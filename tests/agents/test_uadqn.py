@@ -106,8 +106,9 @@ def test_a_target_by_hand(state: UADQNState, ended: bool, expected: list[float])
     """The second action has the best mean under the target network, the third under the online network."""
     agent = small(gamma=0.5)
     seen = Transition(OBS[None], jnp.array([0]), jnp.array([1.0]), OBS[None], jnp.array([ended]), jnp.array([False]))
+    discount = jnp.array([0.0 if ended else 0.5])
     wise = dataclasses.replace(state, target=constant(LAW), online=constant(*[np.roll(LAW, 1, axis=0)] * 3))
-    found = jax.jit(lambda s: agent._targets(s, seen, jax.random.key(0)))(wise)
+    found = jax.jit(lambda s: agent._targets(s, seen, discount, jax.random.key(0)))(wise)
     np.testing.assert_allclose(found, [expected])
 
 

@@ -121,7 +121,9 @@ def seen(size: int, ended: bool = False) -> Transition:
 @pytest.mark.parametrize(("ended", "expected"), [(False, 1 + 0.5 * 3), (True, 1.0)])
 def test_a_target_by_hand(state: VDQNState, ended: bool, expected: float):
     known = dataclasses.replace(state, target=sharp([0, 3, 1]), online=sharp([9, 9, 9]))
-    found = jax.jit(lambda s: small(gamma=0.5)._targets(s, seen(8, ended), KEYS[0]))(known)
+    found = jax.jit(
+        lambda s: small(gamma=0.5)._targets(s, seen(8, ended), jnp.full(8, 0.0 if ended else 0.5), KEYS[0])
+    )(known)
     np.testing.assert_allclose(found, [expected] * 8, atol=1e-4)
 
 
@@ -129,7 +131,7 @@ def test_every_sample_has_a_network_of_its_own(state: VDQNState):
     """The maximum over actions is taken under one draw: its law is that of the maximum of three Gaussians."""
     size = 4_000
     vague = dataclasses.replace(state, target=sharp([0, 0, 0], sd=1.0))
-    found = jax.jit(lambda s: small(gamma=1.0, samples=size)._targets(s, seen(size), KEYS[0]))(vague)
+    found = jax.jit(lambda s: small(gamma=1.0, samples=size)._targets(s, seen(size), jnp.ones(size), KEYS[0]))(vague)
     assert np.mean(found) - 1 == pytest.approx(3 / (2 * np.sqrt(np.pi)), abs=0.05)  # the mean of the largest of three
     assert len(np.unique(found)) > size * 0.99
 
@@ -152,7 +154,7 @@ def test_the_score_chooses_the_action_of_the_successor(state: VDQNState, bootstr
     """
     agent = small(risk=CVaR(0.25), bootstrap=bootstrap, gamma=1.0, samples=200, noise=1e-3)
     vague = dataclasses.replace(state, target=with_spread(1e-6, 2.0, 2.0), online=sharp([0, 0, 9]))
-    found = jax.jit(lambda s: agent._targets(s, seen(200), KEYS[0]))(vague) - 1
+    found = jax.jit(lambda s: agent._targets(s, seen(200), jnp.ones(200), KEYS[0]))(vague) - 1
     if expected is None:
         assert np.mean(found > 0.1) > 0.5
     else:

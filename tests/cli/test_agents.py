@@ -96,7 +96,7 @@ def test_an_agent_and_an_environment_of_ones_own_go_through_all_commands(run, tm
         code, _, complaint = run("train", "--env", ENV, "--agent", AGENT, "--set", "optimsm=2", "--out", tmp_path / "x")
         assert (code, "did you mean optimism" in complaint) == (2, True)
     code, _, complaint = run("eval", place)
-    assert (code, f"unknown kind '{AGENT}': register it" in complaint) == (3, True), complaint
+    assert (code, f"unknown environment {ENV!r}" in complaint) == (2, True), complaint
 
 
 def test_a_policy_that_needs_no_training_is_evaluated_by_its_name(run):

@@ -159,7 +159,7 @@ def test_a_run_that_fails_alone_is_nan(monkeypatch):
 @pytest.mark.filterwarnings("ignore:.*this run has failed")
 def test_a_cell_in_which_all_fail_is_an_error():
     with pytest.raises(NumericalError, match="loss"):
-        run_cell(with_options(learning_rate=1e30))
+        run_cell(with_options(learning_rate=1e15, hidden=(4, 4, 4)))
 
 
 def test_no_update_is_worth_a_warning():

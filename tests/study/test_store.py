@@ -95,7 +95,7 @@ def test_a_renamed_file_is_not_taken_for_another_cell(store):
 def test_a_record_of_another_default_is_neither_returned_nor_damaged(tmp_path, monkeypatch):
     store, record = Store(tmp_path), dataclasses.replace(RECORD, cell=Cell("sentinel", "CartPole-v0", 10, (0, 1)))
     path = store.put(record)
-    monkeypatch.setitem(PRESETS, "paper", {**PRESETS["paper"], "lam": 2.0})
+    monkeypatch.setitem(PRESETS, "learner", {**PRESETS["learner"], "lam": 2.0})
     today = dataclasses.replace(record.cell)
     assert store.get(today) is None
     assert today not in store

@@ -34,4 +34,4 @@ def test_too_much_is_refused_with_a_capacity_that_fits():
 def test_training_asks_before_it_allocates():
     assert device_memory() is not None
     with pytest.raises(UsageError, match=r"the run needs .* GiB of memory"):
-        train("sentinel", "CartPole-v1", 100, capacity=10**12, hidden=(4,))
+        train("sentinel", "CartPole-v1", 100, capacity=10**8, k=1_000, hidden=(4,))

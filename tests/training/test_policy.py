@@ -76,7 +76,7 @@ def test_every_agent_comes_back(name: str, tmp_path: Path):
 @pytest.mark.parametrize("name", OPTIONS)
 def test_a_policy_holds_and_loads_no_replay(name: str, tmp_path: Path):
     """The replay of an agent as it is by default takes megabytes."""
-    options = {**OPTIONS[name], **({} if name == "random" else {"capacity": 10**9})}
+    options = {**OPTIONS[name], **({} if name == "random" else {"capacity": 10**8})}
     agent = make_agent(name, HANDLE, **options)
     state = agent.with_policy(jax.tree.map(lambda leaf: jnp.zeros(leaf.shape), policy_form(agent, HANDLE.spec)))
     path = save_policy(tmp_path / "agent", agent, state, HANDLE, name, options, seed=0, steps=0)
