@@ -12,7 +12,21 @@ from sentinel_rl.cli import main
 from sentinel_rl.envs import resolve_env
 from sentinel_rl.errors import UsageError
 
-SMALL = ("--k", "2", "--set", "hidden=8", "--set", "capacity=200", "--set", "samples=8", "--set", "batch=8", "--quiet")
+SMALL = (
+    "--preset",
+    "paper",
+    "--k",
+    "2",
+    "--set",
+    "hidden=8",
+    "--set",
+    "capacity=200",
+    "--set",
+    "samples=8",
+    "--set",
+    "batch=8",
+    "--quiet",
+)
 
 
 def test_without_the_package_the_message_says_what_to_install(monkeypatch):
