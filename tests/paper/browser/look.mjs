@@ -37,10 +37,15 @@ try {
     return { links: found.length, headings: [...new Set(targets.map((target) => target.textContent))] };
   });
   await page.evaluate(() => document.querySelector("table td a").click());
-  const reached = await page.evaluate(() => {
-    const top = document.querySelector(location.hash).getBoundingClientRect().top;
-    return location.hash !== "" && top >= 0 && top < innerHeight;
-  });
+  // Large images are decoded when they come into view: the browser scrolls once they have their places.
+  const arrives = () => {
+    const top = location.hash ? document.querySelector(location.hash).getBoundingClientRect().top : -1;
+    return top > -1 && top < innerHeight;
+  };
+  const reached = await page.waitForFunction(arrives, { timeout: 5000 }).then(
+    () => true,
+    () => false,
+  );
   const overhang = {};
   for (const width of WIDTHS) {
     await page.setViewport({ width, height: 900 });
