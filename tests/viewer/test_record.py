@@ -198,8 +198,9 @@ def test_a_gymnasium_environment_that_draws_itself():
     assert np.isnan(found.arrays["realised"]).all(), "what follows the time limit is not known"
 
 
+@pytest.mark.clients
 def test_a_name_of_gymnasium_is_drawn_where_it_can_be():
-    pytest.importorskip("pygame")
+    """With pygame, which highway-env brings along."""
     agent = srl.Random("MlpPolicy", "Acrobot-v1")
     found = record(agent, episodes=1, seed=0, longest=3)
     assert found.about.view == "frames"

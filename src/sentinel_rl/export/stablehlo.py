@@ -28,8 +28,8 @@ def to_stablehlo(policy: Trained, path: str | Path) -> Path:
     Raises:
         UsageError: when the package flatbuffers is missing, or for a policy without a function of the observation.
     """
-    needed("flatbuffers", "a StableHLO file")  # jax writes the file with it, and does not install it
     decide = decision_of(policy)
+    needed("flatbuffers", "a StableHLO file")  # jax writes the file with it, and does not install it
     (batch,) = export.symbolic_shape("batch")
     seen = jax.ShapeDtypeStruct((batch, *policy.handle.obs_shape), jnp.float32)
     with in_arrays(), _without_places():
