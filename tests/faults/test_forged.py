@@ -86,7 +86,7 @@ POLICIES = [
     *[("about.seed", value) for value in ("a", -1, 2**70, None, True, DELETED)],
     *[("about.num_timesteps", value) for value in ("a", -1, 2**70, DELETED)],
     *[("about.needs", value) for value in ("a", [1], 3)],
-    *[("about.options.monitor_dir", value) for value in ("/tmp/x", "")],
+    *[("about.options.monitor_dir", value) for value in ("/elsewhere/x", "")],
     *[("about.options", value) for value in ([], "x", None, DELETED)],
     *[("about.options.k", value) for value in (0, "x", 10**9, None)],
     *[("about.options.atoms", value) for value in (0, "x", 3)],
