@@ -54,6 +54,23 @@ def m(file: str, old: str, new: str, tests: str, reason: str = "") -> Mutation:
 
 
 MUTATIONS: list[Mutation] = [
+    # laws, several steps at once, and the scale of observations
+    m("heads/quantile.py", "jnp.clip(fixed, -kappa, kappa)", "jnp.clip(fixed, -kappa, 1.0)", "heads/test_quantile.py"),
+    m("heads/quantile.py", "+ 0.5) / quantiles.size", ") / quantiles.size", "heads/test_quantile.py"),
+    m("heads/quantile.py", "sort_values(outputs),", "outputs,", "heads/test_quantile.py"),
+    m("heads/quantile.py", "distance / spread[None])", "distance * spread[None])", "heads/test_quantile.py"),
+    m("replay.py", "factor * horizon.gamma, factor)", "factor, factor)", "test_n_step.py"),
+    m("replay.py", "found & ~(last.terminated | last.truncated)", "found & ~last.terminated", "test_n_step.py"),
+    m("replay.py", "& (ahead <= self.newest)", "", "test_n_step.py"),
+    m("replay.py", "obs=first.obs, action=first.action,", "action=first.action,", "test_n_step.py"),
+    m("nets/ensemble.py", "1 / width if 0 < width < 1", "width if 0 < width < 1", "nets agents/test_choices.py"),
+    m("agents/learning.py", "(longest / jnp.maximum(norm, longest))", "(longest / norm)", "agents/test_learning.py"),
+    m(
+        "agents/options.py",
+        "min(max(1 - 2 / spec.max_steps, 0.95), 0.99)",
+        "max(1 - 2 / spec.max_steps, 0.95)",
+        "agents",
+    ),
     # encoders and shared draws
     m("nets/encoders.py", "rows[0], rows[1:]", "rows[-1], rows[:-1]", "nets/test_encoders.py"),
     m("nets/encoders.py", "jnp.max(x, axis=0)", "jnp.min(x, axis=0)", "nets/test_encoders.py"),
@@ -72,15 +89,15 @@ MUTATIONS: list[Mutation] = [
     m("replay.py", "index = self.newest - back", "index = self.newest - back - 1", "test_replay.py"),
     # agents
     m(
-        "agents/learning.py",
-        "ended = ended | transitions.truncated",
-        "ended = ended & transitions.truncated",
+        "replay.py",
+        "return step.terminated | step.truncated if",
+        "return step.terminated & step.truncated if",
         "agents/test_learning.py::test_a_target_by_hand",
     ),
     m(
         "agents/learning.py",
-        'if self.time_limit == "terminal":',
-        'if self.time_limit != "terminal":',
+        'self.n_step, self.time_limit == "terminal"',
+        'self.n_step, self.time_limit != "terminal"',
         "agents/test_learning.py::test_a_target_by_hand",
     ),
     m(
@@ -183,7 +200,7 @@ MUTATIONS: list[Mutation] = [
         "agents/test_uadqn.py::test_drawn_values_have_the_stated_law",
     ),
     m(
-        "agents/uadqn.py",
+        "heads/quantile.py",
         "jnp.where(fixed < 0, 1 - levels[:, None], levels[:, None])",
         "jnp.where(fixed < 0, levels[:, None], 1 - levels[:, None])",
         "agents/test_uadqn.py::test_the_loss_is_a_double_sum",
@@ -199,8 +216,8 @@ MUTATIONS: list[Mutation] = [
     m("nets/mlp.py", "jax.nn.relu(x @ weight + bias)", "x @ weight + bias", "nets/test_mlp.py::test_against_a_loop"),
     m(
         "nets/mlp.py",
-        "self.weights[0], obs) + self.biases[0][..., None]",
-        "self.weights[0], obs)",
+        "jax.vmap(self._scaled)(obs)) + self.biases[0][..., None]",
+        "jax.vmap(self._scaled)(obs))",
         "nets/test_mlp.py::test_columns_equal_the_call",
     ),
     m(
@@ -394,8 +411,8 @@ MUTATIONS: list[Mutation] = [
     ),
     m(
         "training/evaluation.py",
-        "discounted + gamma**length * float(now)",
-        "discounted + gamma ** (length + 1) * float(now)",
+        "discounted + gamma**length * now",
+        "discounted + gamma ** (length + 1) * now",
         "training/test_evaluate.py::test_gymnasium_gives_the_same_kind_of_episodes",
     ),
     m(
@@ -479,14 +496,14 @@ MUTATIONS: list[Mutation] = [
     m("storage/lock.py", "return holder.alive is not False", "return holder.alive is True", "faults/test_locks.py"),
     m(
         "storage/run_folder.py",
-        '    if content.get("hash") != digest(configuration):\n        return None, None\n',
-        "",
+        'if content.get("hash") != digest(configuration) or not',
+        "if not",
         "storage/test_run_folder.py",
     ),
     m(
         "storage/run_folder.py",
-        "with hold(path / LOCK):\n        _require_fit(path, asked, overwrite, upgrade)\n",
-        "with hold(path / LOCK):\n",
+        "longer = _require_fit(path, asked, overwrite, upgrade, extend)",
+        "longer = False",
         "storage/test_run_folder.py faults/test_locks.py",
     ),
     # studies and judging

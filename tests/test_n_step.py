@@ -86,6 +86,18 @@ def test_draws_are_the_episodes_as_they_happened(copies: int, waits: bool, steps
         np.testing.assert_array_equal(np.ravel(drawn.transitions.action), np.ravel(drawn.number) % 3)
 
 
+@pytest.mark.parametrize("capacity", [48, 100])
+def test_a_world_that_always_looks_the_same_is_cut_at_its_ends(capacity: int):
+    """Where the next episode begins with what the last one ended with, and beyond the newest older steps stand."""
+    seen = [step._replace(obs=0.0, successor=0.0) for step in play(1, 70, waits=False)]
+    seen[-1] = seen[-1]._replace(terminated=False, truncated=False)
+    replay = kept(seen, capacity, 1)
+    drawn = jax.jit(lambda key: replay.sample_shared(key, 300, Horizon(GAMMA, 3)))(jax.random.key(0))
+    assert {68, 69} <= set(drawn.number.tolist())
+    for number, *found in zip(drawn.number.tolist(), drawn.transitions.reward, drawn.discount, strict=True):
+        np.testing.assert_allclose(found, by_hand(seen, number, 3, limit_ends=False)[:2], rtol=1e-5)
+
+
 def test_the_replay_of_a_vector_knows_how_many_write_into_it():
     world = VectorWorld(gymnasium.make_vec("CartPole-v1", num_envs=3, vectorization_mode="sync"), seed=0)
     form = jax.eval_shape(lambda key: make_sentinel(world.spec, k=2).init(world.spec, key), jax.random.key(0))

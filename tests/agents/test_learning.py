@@ -6,9 +6,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
+import optax
 import pytest
 from scipy import special
 
+from sentinel_rl.agents.learning import shortened
 from sentinel_rl.agents.sentinel import Batch, SentinelAgent, SentinelState, weighted_loss
 from sentinel_rl.nets import Networks
 from sentinel_rl.replay import Transition, init_replay
@@ -300,3 +302,18 @@ def test_observing_keeps_the_transition_with_its_mask():
     assert np.mean(state.replay.count) / 40 == pytest.approx(0.2, abs=0.11), "three standard deviations"
     assert np.all(np.asarray(state.replay.count) > 0), "each member sees some"
     assert int(state.replay.newest) == 39
+
+
+@pytest.mark.parametrize("length", [0.0, 0.5, 2.0, 7.0])
+def test_long_gradients_are_shortened_as_optax_does(length: float):
+    gradient = {"weight": jnp.array([[0.6, 0.0], [0.0, 0.0]]) * length, "bias": jnp.array([0.0, -0.8]) * length}
+    expected, _ = optax.clip_by_global_norm(2.0).update(gradient, optax.EmptyState())
+    jax.tree.map(
+        lambda ours, theirs: np.testing.assert_allclose(ours, theirs, rtol=1e-6), shortened(gradient, 2.0), expected
+    )
+
+
+def test_every_member_has_a_gradient_of_its_own_to_shorten():
+    long_and_short = {"weight": jnp.array([[30.0, 40.0], [0.3, 0.4]])}
+    found = small(max_grad_norm=1.0)._clipped(long_and_short)["weight"]
+    np.testing.assert_allclose(found, [[0.6, 0.8], [0.3, 0.4]], rtol=1e-6)

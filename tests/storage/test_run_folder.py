@@ -123,6 +123,10 @@ class TestRules:
         text = (path / CONFIG).read_text()
         (path / CONFIG).write_text(text.replace('"k": 4', '"k": 5'))
         refused(path, "no readable config.json")
+        content = json.loads(text.replace('"k": 4', '"k": 5'))
+        del content["checksum"]  # as version 0.1 wrote it, with its hash alone
+        (path / CONFIG).write_text(json.dumps(content))
+        refused(path, "no readable config.json")
 
 
 class TestBeside:

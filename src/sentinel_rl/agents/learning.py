@@ -238,7 +238,7 @@ class SoleAgent(ReplayAgent):
 def shortened(gradient: Any, longest: float | Array) -> Any:
     """A gradient with a norm of at most `longest`, over all its arrays."""
     norm = jnp.sqrt(sum(jnp.sum(leaf**2) for leaf in jax.tree.leaves(gradient)))
-    return jax.tree.map(lambda leaf: leaf * jnp.minimum(1.0, longest / jnp.maximum(norm, longest)), gradient)
+    return jax.tree.map(lambda leaf: leaf * (longest / jnp.maximum(norm, longest)), gradient)
 
 
 def copied_if(due: Array, new: Any, old: Any) -> Any:
