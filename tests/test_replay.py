@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from sentinel_rl.replay import Replay, Transition, bootstrap_weights, init_replay
+from sentinel_rl.replay import Horizon, Replay, Transition, bootstrap_weights, init_replay
 
 K, OBS, DRAWS = 3, 2, 64
 MASKS = st.lists(st.lists(st.sampled_from([0.0, 0.0, 1.0, 2.5]), min_size=K, max_size=K), min_size=1, max_size=24)
@@ -171,3 +171,25 @@ def test_shared_draws_are_uniform():
     counts = Counter(numbers.tolist())
     assert set(counts) == {2, 3, 4, 5, 6}
     assert stats.chisquare(list(counts.values())).pvalue > 1e-3
+
+
+def test_observations_of_bytes_are_kept_as_bytes():
+    """Everything that is drawn equals what a replay of numbers gives, at a quarter of the memory of the observations."""
+    plain, small = (init_replay(8, 3, 2, in_bytes=in_bytes) for in_bytes in (False, True))
+    add = jax.jit(lambda replay, t, one: replay.add(t, one, jnp.ones(2)))
+    rng, seen = np.random.default_rng(0), []
+    for t in range(12):
+        obs, after = (jnp.asarray(rng.integers(0, 256, 3), jnp.float32) for _ in range(2))
+        one = Transition(obs, jnp.int32(t % 3), jnp.float32(t), after, jnp.asarray(t % 5 == 4), jnp.asarray(False))
+        seen.append(one)
+        plain, small = (add(replay, jnp.int32(t), one) for replay in (plain, small))
+    assert small.frames.dtype == jnp.uint8
+    assert 4 * small.frames.nbytes + small.rows.nbytes == plain.rows.nbytes
+    for draw in (
+        lambda replay: replay.sample(jax.random.key(0), 20, Horizon(0.9, 3)),
+        lambda replay: replay.sample_shared(jax.random.key(0), 20, Horizon(0.9, 3)),
+        lambda replay: replay.latest(5),
+        lambda replay: replay.only_latest(5).latest(5),
+    ):
+        jax.tree.map(np.testing.assert_array_equal, draw(small), draw(plain))
+    jax.tree.map(np.testing.assert_array_equal, small.latest(1), jax.tree.map(lambda leaf: leaf[None], seen[-1]))

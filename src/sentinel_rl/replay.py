@@ -1,12 +1,13 @@
 """A ring of transitions from which every member draws only what its mask lets it see."""
 
+import dataclasses
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float, Int
+from jaxtyping import Array, Bool, Float, Int, UInt8
 
 Mask = Literal["bernoulli", "poisson", "exponential"]
 
@@ -62,6 +63,8 @@ class Replay(eqx.Module):
     Both are rings that are only ever written to: transition ``t`` stands in row ``t % capacity``, and the j-th
     transition that member i may see is named in ``queue[i, j % capacity]``. What has been overwritten is found out
     when it matters, at sampling: a ring that is read and written in the same step is copied by XLA, whole.
+
+    Observations of bytes, such as images, are kept as bytes, in ``frames``: a quarter of what numbers would take.
     """
 
     rows: Float[Array, "capacity row"]
@@ -70,6 +73,7 @@ class Replay(eqx.Module):
     newest: Int[Array, ""]
     obs_size: int = eqx.field(static=True)
     copies: int = eqx.field(static=True, default=1)
+    frames: UInt8[Array, "capacity frame"] | None = None
 
     @property
     def capacity(self) -> int:
@@ -83,12 +87,16 @@ class Replay(eqx.Module):
         write stays in place.
         """
         t = jnp.asarray(t, jnp.int32)
-        rows = jax.lax.dynamic_update_index_in_dim(self.rows, _pack(transition, weights), t % self.capacity, axis=0)
+        row, frames = _pack(transition, weights), self.frames
+        if frames is not None:
+            seen, row = jnp.split(row, (2 * self.obs_size,))
+            frames = jax.lax.dynamic_update_index_in_dim(frames, seen.astype(jnp.uint8), t % self.capacity, axis=0)
+        rows = jax.lax.dynamic_update_index_in_dim(self.rows, row, t % self.capacity, axis=0)
         sees = weights > 0
         # A member that does not see it writes beyond the end, and that is dropped.
         place = jnp.where(sees, self.count % self.capacity, self.capacity)
         queue = self.queue.at[jnp.arange(place.size), place].set(t, mode="drop", unique_indices=True)
-        return Replay(rows, queue, self.count + sees, t, self.obs_size, self.copies)
+        return Replay(rows, queue, self.count + sees, t, self.obs_size, self.copies, frames)
 
     def available(self) -> Int[Array, " K"]:
         """The number of transitions that each member may draw: its latest that are not yet overwritten."""
@@ -108,14 +116,16 @@ class Replay(eqx.Module):
     def latest(self, count: int) -> Transition:
         """The latest transitions, oldest first; the first one ever is repeated where there are fewer than `count`."""
         times = jnp.maximum(self.newest - jnp.arange(count - 1, -1, -1), 0)
-        return _unpack(self.rows[times % self.capacity], self.obs_size)
+        return _unpack(self._rows_of(times), self.obs_size)
 
     def only_latest(self, count: int) -> "Replay":
         """A small replay of the latest `count` transitions, from which `latest` can be asked and nothing drawn."""
         times = jnp.maximum(self.newest - jnp.arange(count - 1, -1, -1), 0)
         unused = jnp.zeros((self.queue.shape[0], count), self.queue.dtype)
         newest = jnp.full_like(self.newest, count - 1)
-        return Replay(self.rows[times % self.capacity], unused, self.count, newest, self.obs_size, self.copies)
+        frames = None if self.frames is None else self.frames[times % self.capacity]
+        rows = self.rows[times % self.capacity]
+        return Replay(rows, unused, self.count, newest, self.obs_size, self.copies, frames)
 
     def sample_shared(self, key: jax.Array, size: int, horizon: Horizon = ONE_STEP) -> Draw:
         """Draw ``size`` transitions for all members together, uniformly with replacement.
@@ -126,7 +136,7 @@ class Replay(eqx.Module):
         kept = jnp.minimum(self.newest + 1, self.capacity)
         back = jnp.clip((jax.random.uniform(key, (size,)) * kept).astype(jnp.int32), 0, kept - 1)
         index = self.newest - back
-        rows = self.rows[index % self.capacity]
+        rows = self._rows_of(index)
         return Draw(*self._ahead(rows, index, horizon), jnp.moveaxis(rows[:, -self.count.size :], 0, 1), index)
 
     def sample(self, key: jax.Array, size: int, horizon: Horizon = ONE_STEP) -> Draw:
@@ -139,7 +149,7 @@ class Replay(eqx.Module):
         back = jnp.clip((dice * available).astype(jnp.int32), 0, jnp.maximum(available - 1, 0)) + 1
         place = (self.count[:, None] - back) % self.capacity
         index = jnp.take_along_axis(self.queue, place, axis=1)
-        rows = self.rows[index % self.capacity]
+        rows = self._rows_of(index)
         own = jnp.einsum("ksk->ks", rows[..., -self.count.size :])
         return Draw(*self._ahead(rows, index, horizon), jnp.where(available > 0, own, 0.0), index)
 
@@ -156,7 +166,7 @@ class Replay(eqx.Module):
         for _ in range(1, horizon.steps):
             number, found = self._next_of(number, last)
             goes_on = found & ~(last.terminated | last.truncated)
-            step = _unpack(self.rows[number % self.capacity], self.obs_size)
+            step = _unpack(self._rows_of(number), self.obs_size)
             reward = reward + jnp.where(goes_on, factor * step.reward, 0.0)
             factor = jnp.where(goes_on, factor * horizon.gamma, factor)
             last = _where(goes_on, step, last)
@@ -169,12 +179,19 @@ class Replay(eqx.Module):
         step ended. Where it is not found, the step is the last that is known.
         """
         ahead = jnp.stack([number + place for place in range(1, self.copies + 1)], axis=-1)
-        obs = self.rows[ahead % self.capacity][..., : self.obs_size]
+        obs = self._rows_of(ahead)[..., : self.obs_size]
         fits = jnp.all(obs == step.next_obs[..., None, :], axis=-1) & (ahead <= self.newest)
         return number + 1 + jnp.argmax(fits, axis=-1), jnp.any(fits, axis=-1)
 
+    def _rows_of(self, number: Int[Array, "..."]) -> Float[Array, "... row"]:
+        """The transitions of these numbers, each in one row."""
+        place = number % self.capacity
+        if self.frames is None:
+            return self.rows[place]
+        return jnp.concatenate([self.frames[place].astype(jnp.float32), self.rows[place]], axis=-1)
 
-def init_replay(capacity: int, obs_size: int, members: int, copies: int = 1) -> Replay:
+
+def init_replay(capacity: int, obs_size: int, members: int, copies: int = 1, in_bytes: bool = False) -> Replay:
     """Make an empty replay.
 
     Args:
@@ -182,14 +199,16 @@ def init_replay(capacity: int, obs_size: int, members: int, copies: int = 1) -> 
         obs_size: numbers of an observation.
         members: K, with a mask each.
         copies: environments whose transitions come in turn.
+        in_bytes: observations are whole numbers from 0 to 255, and kept as such.
     """
     return Replay(
-        rows=jnp.zeros((capacity, 2 * obs_size + 4 + members)),
+        rows=jnp.zeros((capacity, (0 if in_bytes else 2 * obs_size) + 4 + members)),
         queue=jnp.zeros((members, capacity), jnp.int32),
         count=jnp.zeros(members, jnp.int32),
         newest=jnp.zeros((), jnp.int32),
         obs_size=obs_size,
         copies=copies,
+        frames=jnp.zeros((capacity, 2 * obs_size), jnp.uint8) if in_bytes else None,
     )
 
 
@@ -248,7 +267,8 @@ def filled_part(tree: Any, t: int) -> Any:
     """Cut every replay in a tree to what has been written in the first ``t`` steps; the rest is zero."""
 
     def cut(replay: Replay) -> Any:
-        return eqx.tree_at(lambda node: (node.rows, node.queue), replay, (replay.rows[:t], replay.queue[:, :t]))
+        frames = None if replay.frames is None else replay.frames[:t]
+        return dataclasses.replace(replay, rows=replay.rows[:t], queue=replay.queue[:, :t], frames=frames)
 
     return map_replays(cut, tree)
 

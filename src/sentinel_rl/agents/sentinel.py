@@ -96,7 +96,7 @@ class SentinelAgent(ReplayAgent):
         """Draw the networks; the target networks start as copies."""
         online = make_networks(key, self.k, spec, self.head.outputs, self.encoder, self.hidden, self.stretch)
         optimiser = self._adam.init(online)
-        replay = init_replay(self.capacity, spec.obs_size, self.k, spec.copies)
+        replay = init_replay(self.capacity, spec.obs_size, self.k, spec.copies, spec.in_bytes)
         return SentinelState(online, online, optimiser, self._target_adam.init(online), replay)
 
     def belief(self, state: SentinelState, obs: Float[Array, " obs"]) -> Belief:

@@ -67,7 +67,7 @@ class UADQNAgent(SoleAgent):
         """Draw f, g1 and g2 independently; the posterior networks' first parameters are their anchors."""
         sizes = (3, spec.obs_size, spec.num_actions, self.quantiles)
         online = init_networks(key, *sizes, self.hidden, "shared", orthogonal(self.gain))
-        replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies)
+        replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies, spec.in_bytes)
         return UADQNState(online, self._copied(online), self._adam.init(online), replay, members(online, POSTERIORS))
 
     def estimates(self, networks: Networks, obs: Float[Array, " obs"]) -> Estimates:

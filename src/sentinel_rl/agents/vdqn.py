@@ -58,7 +58,7 @@ class VDQNAgent(SoleAgent):
         """Draw the posterior's means; the target posterior starts as a copy."""
         net_key, episode_key = jax.random.split(key)
         online = init_posterior(net_key, spec.obs_size, spec.num_actions, self.hidden, self.initial_sd)
-        replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies)
+        replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies, spec.in_bytes)
         return VDQNState(online, online, self._adam.init(online), replay, episode_key)
 
     def values(self, state: VDQNState, obs: Float[Array, " obs"]) -> Float[Array, " A"]:

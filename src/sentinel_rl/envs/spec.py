@@ -29,6 +29,7 @@ class EnvSpec(eqx.Module):
             first is the agent's own; ``"image"`` when it is one, of the shape (height, width, channels).
         gamma: the discount by which evaluations of the task judge a policy, whatever an agent learns with.
         copies: environments that are stepped together, whose transitions come in turn.
+        in_bytes: the numbers of an observation are whole ones from 0 to 255, as those of images, and can be kept so.
     """
 
     name: str = eqx.field(static=True)
@@ -43,6 +44,7 @@ class EnvSpec(eqx.Module):
     obs_shape: tuple[int, ...] | None = eqx.field(static=True, default=None)
     structure: Literal["rows", "image"] | None = eqx.field(static=True, default=None)
     copies: int = eqx.field(static=True, default=1)
+    in_bytes: bool = eqx.field(static=True, default=False)
 
     def __check_init__(self) -> None:
         for what, size in (("obs_size", self.obs_size), ("num_actions", self.num_actions)):

@@ -241,6 +241,7 @@ def _checked_spec(about: Mapping[str, Any]) -> EnvSpec:
     whole("spec.num_actions", given["num_actions"], 1, LARGEST_AXIS)
     number("spec.gamma", given.get("gamma", 0.99), 0.0, 1.0)
     whole("spec.copies", given.get("copies", 1), 1, LARGEST_AXIS)
+    require(isinstance(given.get("in_bytes", False), bool), "spec.in_bytes", given.get("in_bytes"), "true or false")
     for name in ("obs_low", "obs_high"):
         require(given.get(name) is None or len(given[name]) == given["obs_size"], f"spec.{name}", "others", "one each")
     if given.get("action_names") is not None:
