@@ -73,7 +73,9 @@ def test_every_field_of_an_agent_counts(field: str):
     assert named(dataclasses.replace(AGENT, **{field: OTHER[field]})) != named()
 
 
-@pytest.mark.parametrize("plan", [{"steps": 401}, {"learn": Every(21)}, {"learn": Triangular()}, {"warmup": 21}])
+@pytest.mark.parametrize(
+    "plan", [{"steps": 401}, {"learn": Every(21)}, {"learn": Triangular()}, {"warmup": 21}, {"longest_bout": 8}]
+)
 def test_every_part_of_the_plan_counts(plan: dict[str, Any]):
     assert named(plan=dataclasses.replace(PLAN, **plan)) != named()
     for name in ("epsilon_start", "epsilon_end", "epsilon_fraction"):

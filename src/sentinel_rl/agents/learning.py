@@ -36,6 +36,7 @@ class Pace:
         epsilon_start: exploration before and during the warm-up.
         epsilon_end: exploration after its decline.
         epsilon_fraction: share of the steps after the warm-up over which epsilon declines.
+        longest_bout: steps for which an exploring action is repeated, at most; None for one.
     """
 
     learn_every: int | str = 100
@@ -43,6 +44,7 @@ class Pace:
     epsilon_start: float = 1.0
     epsilon_end: float = 0.05
     epsilon_fraction: float = 0.25
+    longest_bout: int | None = None
 
 
 class ReplayAgent(BaseAgent):

@@ -18,6 +18,7 @@ PLAN: dict[str, Any] = {
     "epsilon_start": 1.0,
     "epsilon_end": 0.05,
     "epsilon_fraction": 0.25,
+    "longest_bout": 64,
 }
 # Examples where the default does not tell the type.
 EXAMPLES: dict[str, Any] = {**PLAN, "hidden": (256, 256)}

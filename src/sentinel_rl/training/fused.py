@@ -23,6 +23,8 @@ from sentinel_rl.training.segments import Segments
 
 # Steps per turn of the loop on an accelerator, where a turn has a price of its own (an eighth of a step's).
 _UNROLL = 4
+# Folded into a run's key for its bouts: apart from the numbers of steps (from 0 up) and of updates (from 2^32 down).
+_BOUTS = 2**31
 
 
 class RunState(eqx.Module):
@@ -76,6 +78,32 @@ class StepKeys(NamedTuple):
 def step_keys(run_key: jax.Array, t: Int[Array, ""]) -> StepKeys:
     """The keys of step ``t`` of a run: they depend on nothing else."""
     return StepKeys(*jax.random.split(jax.random.fold_in(run_key, t), 4))
+
+
+def act_key(
+    run_key: jax.Array, t: Int[Array, ""], bout: Int[Array, ""] | np.int32 | None, copies: int = 1
+) -> jax.Array:
+    """The key to act with at step ``t``: that of the step with which its bout began.
+
+    Whoever acts with the same key explores at the same epsilon or does not, and takes the same action: exploration that
+    goes on for a while leads further away than one that changes its mind at every step (temporally extended
+    epsilon-greedy exploration, Dabney et al. 2021). Time is cut into blocks as long as the longest bouts, and every
+    block into bouts of the same length, which is a power of two drawn for the block: bouts of all lengths take the same
+    share of the time, and the share of steps that explore is epsilon as ever.
+
+    Args:
+        run_key: of the run.
+        t: the step, counted in transitions.
+        bout: length of the longest bouts, a power of two; None where every step has a key of its own.
+        copies: environments that are stepped together, with a transition each.
+    """
+    if bout is None:
+        return step_keys(run_key, t).act
+    step = t // copies
+    key = jax.random.fold_in(jax.random.fold_in(run_key, _BOUTS), step // bout)
+    most = jax.lax.population_count(jnp.asarray(bout) - 1)
+    length = jnp.left_shift(1, jax.random.randint(key, (), 0, most + 1))
+    return step_keys(run_key, copies * (step - step % bout % length)).act
 
 
 def learn_key(run_key: jax.Array, update: Int[Array, ""]) -> jax.Array:
@@ -162,8 +190,11 @@ def run_chunk(
     origin = parts.begin[0]
 
     def keys_of(t: Array) -> StepKeys:
-        keys: StepKeys = each_run(step_keys)(run_keys, jnp.full(sum(sizes), t))
-        return keys
+        times = jnp.full(sum(sizes), t)
+        keys: StepKeys = each_run(step_keys)(run_keys, times)
+        if exploration.bout is None:
+            return keys
+        return keys._replace(act=each_run(lambda key, now: act_key(key, now, exploration.bout))(run_keys, times))
 
     def advance(t: Array, keys: StepKeys, carry: _Carry) -> _Carry:
         epsilon = exploration.epsilon(t)

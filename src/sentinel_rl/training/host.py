@@ -17,7 +17,7 @@ from jaxtyping import Array, Float, Int
 from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.replay import Transition
-from sentinel_rl.training.fused import learn_key, seed_key, step_keys
+from sentinel_rl.training.fused import act_key, learn_key, seed_key, step_keys
 from sentinel_rl.training.host_envs import HostEnv, HostStep, JaxWorld
 from sentinel_rl.training.schedule import Exploration, Plan
 from sentinel_rl.training.standing import Standing
@@ -119,7 +119,8 @@ class HostRun:
         place = self.t - self._keys_from
         if not 0 <= place < len(self._keys):
             self._keys_from, place = self.t, 0
-            self._keys = np.asarray(_act_keys(self.key, self.t + np.arange(_KEYS)))
+            times = self.t + np.arange(_KEYS)
+            self._keys = np.asarray(_act_keys(self.key, times, self._exploration.bout, self.world.num_envs))
         key: np.ndarray = self._keys[place]
         return key
 
@@ -194,10 +195,10 @@ def _start(agent: Agent, spec: EnvSpec, key: jax.Array) -> Any:
     return agent.init(spec, key)
 
 
-@jax.jit
-def _act_keys(run_key: jax.Array, times: Int[Array, " n"]) -> Array:
+@partial(jax.jit, static_argnames="copies")
+def _act_keys(run_key: jax.Array, times: Int[Array, " n"], bout: Int[Array, ""] | None, copies: int) -> Array:
     """The data of the keys to act with at these steps."""
-    return jax.random.key_data(jax.vmap(lambda t: step_keys(run_key, t).act)(times))
+    return jax.random.key_data(jax.vmap(lambda t: act_key(run_key, t, bout, copies))(times))
 
 
 def _room(size: int, obs_size: int) -> Transition:

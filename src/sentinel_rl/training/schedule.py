@@ -14,6 +14,7 @@ from sentinel_rl.errors import UsageError
 
 # Steps are counted in 32 bits on the device.
 LARGEST_STEP = 2**31 - 2
+LONGEST_BOUT = 65_536
 
 
 @runtime_checkable
@@ -71,6 +72,7 @@ class Exploration(NamedTuple):
         start: epsilon before the decline.
         change: epsilon after the decline, minus `start`.
         before: transitions that the agents took in before step 0, in trainings that went before this one.
+        bout: the length of the longest bouts, a power of two; None where every step explores by itself.
     """
 
     warmup: Int[Array, ""] | np.int32
@@ -78,6 +80,7 @@ class Exploration(NamedTuple):
     start: Float[Array, ""] | np.float32
     change: Float[Array, ""] | np.float32
     before: Int[Array, ""] | np.int32 = np.int32(0)
+    bout: Int[Array, ""] | np.int32 | None = None
 
     def epsilon(self, t: Int[Array, ""]) -> Float[Array, ""]:
         """Exploration at step ``t``, counted from 0."""
@@ -98,6 +101,8 @@ class Plan:
         epsilon_fraction: share of the steps after the warm-up over which epsilon declines linearly.
         horizon: steps that the schedules are planned for, where a training is extended beyond them; `steps` when None.
         before: transitions that the agents took in before step 0, where a training follows another; 0 when None.
+        longest_bout: steps for which an exploring action is repeated, at most, see `sentinel_rl.training.fused`; every
+            step explores by itself when None.
     """
 
     steps: int = 100_000
@@ -108,9 +113,13 @@ class Plan:
     epsilon_fraction: float = 0.25
     horizon: int | None = None
     before: int | None = None
+    longest_bout: int | None = None
 
     def __post_init__(self) -> None:
         require_steps(self.steps)
+        if self.longest_bout is not None and not is_whole(self.longest_bout, 1, LONGEST_BOUT):
+            told = f"longest_bout must be a whole number of steps from 1 to {LONGEST_BOUT}, or None"
+            raise ValueError(f"{told}, got {shown(self.longest_bout)}")
         if not is_whole(self.warmup, 0, LARGEST_STEP):
             raise ValueError(
                 f"warmup must be a whole number of steps from 0 to {LARGEST_STEP}, got {shown(self.warmup)}"
@@ -142,6 +151,7 @@ class Plan:
             np.float32(self.epsilon_start),
             np.float32(self.epsilon_end - self.epsilon_start),
             np.int32(self.before or 0),
+            None if (self.longest_bout or 1) == 1 else np.int32(1 << (int(self.longest_bout).bit_length() - 1)),
         )
 
     def epsilon(self, t: Int[Array, ""]) -> Float[Array, ""]:
@@ -198,7 +208,7 @@ def require_seeds(seeds: object) -> list[int]:
     return listed
 
 
-PLAN_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction")
+PLAN_OPTIONS = ("learn_every", "warmup", "epsilon_start", "epsilon_end", "epsilon_fraction", "longest_bout")
 
 
 def make_plan(steps: int, defaults: Mapping[str, Any], options: Mapping[str, Any], horizon: int | None = None) -> Plan:
