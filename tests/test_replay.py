@@ -174,7 +174,7 @@ def test_shared_draws_are_uniform():
 
 
 def test_observations_of_bytes_are_kept_as_bytes():
-    """Everything that is drawn equals what a replay of numbers gives, at a quarter of the memory of the observations."""
+    """Everything that is drawn equals what a replay of numbers gives, at a quarter of the memory for what is seen."""
     plain, small = (init_replay(8, 3, 2, in_bytes=in_bytes) for in_bytes in (False, True))
     add = jax.jit(lambda replay, t, one: replay.add(t, one, jnp.ones(2)))
     rng, seen = np.random.default_rng(0), []

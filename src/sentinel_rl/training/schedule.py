@@ -145,13 +145,14 @@ class Plan:
         """The decline of epsilon."""
         horizon = self.steps if self.horizon is None else self.horizon
         span = max(self.epsilon_fraction * (horizon - self.warmup), 1.0)
+        longest = int(self.longest_bout or 1)
         return Exploration(
             np.int32(self.warmup),
             np.float32(1) / np.float32(span),  # XLA turns a division by a constant into this product too
             np.float32(self.epsilon_start),
             np.float32(self.epsilon_end - self.epsilon_start),
             np.int32(self.before or 0),
-            None if (self.longest_bout or 1) == 1 else np.int32(1 << (int(self.longest_bout).bit_length() - 1)),
+            None if longest == 1 else np.int32(1 << (longest.bit_length() - 1)),
         )
 
     def epsilon(self, t: Int[Array, ""]) -> Float[Array, ""]:
