@@ -28,16 +28,21 @@ from sentinel_rl.risk.composite import Aggregate, across_members
 BootstrapAction = Literal["online", "target", "member"]
 TargetUpdate = Literal["copy", "gradient"]
 Draws = Literal["own", "shared"]
+Explore = Literal["ensemble", "member"]
 
 
 class SentinelState(eqx.Module):
-    """Everything that changes: networks, their optimisers, and what was seen; to act, ``online`` is enough."""
+    """Everything that changes: networks, their optimisers, what was seen, and the member that leads where one does.
+
+    To act, ``online`` is enough.
+    """
 
     online: Any
     target: Any
     optimiser: optax.OptState
     target_optimiser: optax.OptState
     replay: Any
+    leader: Int[Array, ""] | None = None
 
 
 class Batch(NamedTuple):
@@ -66,6 +71,9 @@ class SentinelAgent(ReplayAgent):
         stretch: numbers of an observation that the environment bounds narrowly are multiplied so that they reach 1.
         draws: every member draws its own samples (``"own"``), or all share a draw and each counts what its mask lets it
             see (``"shared"``): K passes through the networks for the targets instead of K squared.
+        explore: who chooses the actions while learning: the ``"ensemble"`` by composite risk, or for every episode
+            another ``"member"`` by the risk of its own law, as in bootstrapped DQN (Osband et al. 2016): what the
+            others do not know does not hold it back. A frozen policy is the ensemble's in both cases.
         bootstrap_action: networks that choose the successor's action: the ensemble's ``"online"`` networks with FTRL
             weights, its ``"target"`` networks unweighted (as section 5.1 prints), or each ``"member"`` by itself.
         target_update: ``"copy"``, or ``"gradient"`` (line 12 read literally: at its times the target networks take
@@ -86,6 +94,7 @@ class SentinelAgent(ReplayAgent):
     encoder: Any = eqx.field(static=True, default="separate")
     stretch: bool = eqx.field(static=True, default=False)
     draws: Draws = eqx.field(static=True, default="own")
+    explore: Explore = eqx.field(static=True, default="ensemble")
     bootstrap_action: BootstrapAction = eqx.field(static=True, default="online")
     target_update: TargetUpdate = eqx.field(static=True, default="copy")
     aggregate: Aggregate = eqx.field(static=True, default="belief")
@@ -97,7 +106,10 @@ class SentinelAgent(ReplayAgent):
         online = make_networks(key, self.k, spec, self.head.outputs, self.encoder, self.hidden, self.stretch)
         optimiser = self._adam.init(online)
         replay = init_replay(self.capacity, spec.obs_size, self.k, spec.copies, spec.in_bytes)
-        return SentinelState(online, online, optimiser, self._target_adam.init(online), replay)
+        leader = None
+        if self.explore == "member":
+            leader = jax.random.randint(jax.random.fold_in(key, 1), (), 0, self.k)
+        return SentinelState(online, online, optimiser, self._target_adam.init(online), replay, leader)
 
     def belief(self, state: SentinelState, obs: Float[Array, " obs"]) -> Belief:
         """What the members expect of every action at one observation, weighted by FTRL: laws ``[K, A, n]``."""
@@ -125,8 +137,10 @@ class SentinelAgent(ReplayAgent):
         return across_members(self.epistemic, risks, weights_of_losses(losses, lam, self.prefer), self.aggregate)
 
     def act(self, state: SentinelState, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
-        """Take the action of the highest composite risk (line 20), or with probability epsilon any."""
-        return epsilon_greedy(self.values(state.online, obs), epsilon, key)
+        """Take the action of the highest composite risk (line 20), or of the leader's risk; with epsilon any."""
+        if state.leader is None:
+            return epsilon_greedy(self.values(state.online, obs), epsilon, key)
+        return epsilon_greedy(self.aleatory(self.head.law(state.online(obs)[state.leader])), epsilon, key)
 
     def greedy(self, state: SentinelState, obs: Array, key: jax.Array) -> Int[Array, ""]:
         """Take the action of the highest composite risk, the first of equals."""
@@ -135,7 +149,13 @@ class SentinelAgent(ReplayAgent):
     def observe(self, state: SentinelState, t: Array, transition: Transition, key: jax.Array) -> SentinelState:
         """Keep a transition, with the bootstrap weights that say which members may learn from it."""
         weights = bootstrap_weights(key, self.k, self.mask, self.mask_rate)
-        return dataclasses.replace(state, replay=state.replay.add(t, transition, weights))
+        leader = state.leader
+        if leader is not None:
+            # Environments that are stepped together have one leader, for as long as an episode on average.
+            change, member = jax.random.uniform(jax.random.fold_in(key, 1), (2,))
+            ends = (transition.terminated | transition.truncated) & (change * state.replay.copies < 1)
+            leader = jnp.where(ends, (member * self.k).astype(jnp.int32), leader)
+        return dataclasses.replace(state, replay=state.replay.add(t, transition, weights), leader=leader)
 
     def assess(self, state: SentinelState, obs: Array) -> Assessment:
         """Decompose the composite risk of every action at one observation."""
@@ -211,7 +231,8 @@ class SentinelAgent(ReplayAgent):
                 state.target,
                 state.target_optimiser,
             )
-        return SentinelState(online, moved, optimiser, target_optimiser, state.replay), {"loss": loss, **metrics}
+        learnt = SentinelState(online, moved, optimiser, target_optimiser, state.replay, state.leader)
+        return learnt, {"loss": loss, **metrics}
 
     @property
     def _target_adam(self) -> optax.GradientTransformation:
