@@ -97,6 +97,8 @@ def test_every_measure_within_and_across_members(measure, tmp_path):
         {"head": "quantile", "atoms": 11},
         {"head": "quantile", "atoms": 51, "aleatory": "wang:0.2", "k": 9},
         {"head": "categorical", "v_min": 0.0, "v_max": 50.0},
+        {"prior_scale": 3.0},
+        {"prior_scale": 3.0, "prior_on": "mean", "encoder": "mlp"},
     ],
     ids=str,
 )

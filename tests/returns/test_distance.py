@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from scipy import stats
 
-from sentinel_rl.returns.distance import kl_divergence, wasserstein1
+from sentinel_rl.returns import CategoricalReturn
+from sentinel_rl.returns.distance import kl_divergence, mean_wasserstein1, wasserstein1
 from tests.risk.strategies import masses, returns
 
 divergence, distance = jax.jit(kl_divergence), jax.jit(wasserstein1)
@@ -59,3 +60,27 @@ def test_gradients_are_finite_with_zeros_on_either_side():
     p, q = jnp.array([0.0, 0.5, 0.5]), jnp.array([0.5, 0.5, 0.0])
     for slope in jax.jit(jax.grad(kl_divergence, argnums=(0, 1)))(jnp.log(p), jnp.log(q)):
         assert np.isfinite(slope).all()
+
+
+def test_mean_distance_between_laws_on_atoms_of_their_own_against_scipy():
+    rng = np.random.default_rng(0)
+    values, probs = rng.normal(size=(4, 3, 7)), rng.dirichlet(np.ones(7), size=(4, 3))
+    values[1, 0] = values[0, 0]  # atoms that are shared
+    expected = [
+        np.mean(
+            [
+                stats.wasserstein_distance(values[i, a], values[j, a], probs[i, a], probs[j, a])
+                for i in range(4)
+                for j in range(i)
+            ]
+        )
+        for a in range(3)
+    ]
+    found = mean_wasserstein1(CategoricalReturn(np.sort(values), np.take_along_axis(probs, np.argsort(values), -1)))
+    np.testing.assert_allclose(found, expected, rtol=1e-5)
+
+
+def test_mean_distance_on_one_grid_and_of_one_law():
+    laws = CategoricalReturn([0.0, 1.0, 3.0], [[1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
+    assert float(mean_wasserstein1(laws)) == 3.0
+    assert float(mean_wasserstein1(CategoricalReturn([0.0, 1.0], [[0.5, 0.5]]))) == 0.0

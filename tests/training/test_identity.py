@@ -64,6 +64,10 @@ OTHER: dict[str, Any] = {
     "aggregate": "scale",
     "divergence": "member_to_marginal",
     "prefer": "outliers",
+    "prior_scale": 2.0,
+    "prior_on": "mean",
+    "alpha_start": 1.0,
+    "alpha_fraction": 0.3,
 }
 
 

@@ -17,6 +17,7 @@ from sentinel_rl.agents.frozen import FrozenWrapper
 from sentinel_rl.belief import Belief
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import UsageError
+from sentinel_rl.returns.distance import mean_wasserstein1
 from sentinel_rl.risk import Composite, assess
 
 Score = Callable[[Any, Any, Array, jax.Array], Float[Array, ""]]
@@ -49,12 +50,27 @@ def disagreement_of(belief: Belief) -> Float[Array, " A"]:
     return safe_sqrt(jnp.sum(belief.weights * (means - centre[None]) ** 2, axis=0))
 
 
+def law_distance(agent: Any, state: Any, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, ""]:
+    """The mean Wasserstein-1 distance between two members' laws of the preferred action.
+
+    Members whose laws differ may have the same mean. All members count the same: FTRL's weights, which prefer
+    consensus, would hide the one that differs.
+    """
+    belief = agent.belief(state, obs)
+    return mean_wasserstein1(belief.members)[best_action(agent.composite(belief))]
+
+
 def at_random(agent: Any, state: Any, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, ""]:
     """An even draw from [0, 1]: what a score must be better than."""
     return jax.random.uniform(key)
 
 
-SCORES: Mapping[str, Score] = {"epistemic": epistemic_penalty, "disagreement": disagreement, "random": at_random}
+SCORES: Mapping[str, Score] = {
+    "epistemic": epistemic_penalty,
+    "disagreement": disagreement,
+    "laws": law_distance,
+    "random": at_random,
+}
 
 
 def find_score(name: str) -> Score:

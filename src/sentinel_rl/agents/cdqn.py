@@ -17,7 +17,8 @@ FIXED: Mapping[str, Any] = {
     "aleatory": Expectation(),
     "lam": 0.0,
 }
-CDQN_OPTIONS = tuple(name for name in OPTIONS if name not in {*FIXED, "aggregate", "divergence", "prefer"})
+_OF_SEVERAL = ("aggregate", "divergence", "prefer", "prior_scale", "prior_on", "alpha_start", "alpha_fraction")
+CDQN_OPTIONS = tuple(name for name in OPTIONS if name not in {*FIXED, *_OF_SEVERAL})
 
 
 def make_cdqn(spec: EnvSpec, **options: Any) -> SentinelAgent:

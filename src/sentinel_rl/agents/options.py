@@ -11,6 +11,7 @@ import numpy as np
 from sentinel_rl._checks import is_number, is_whole, shown
 from sentinel_rl.agents.learning import Pace
 from sentinel_rl.agents.sentinel import SentinelAgent
+from sentinel_rl.agents.tightening import has_alpha
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.heads import Head, QuantileHead, make_head
@@ -116,6 +117,11 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
         if name in chosen:
             chosen[name] = measure(name, chosen[name])
     chosen = checked(SentinelAgent, chosen)
+    if chosen.get("alpha_start") is not None and not (has_alpha(chosen["aleatory"]) or has_alpha(chosen["epistemic"])):
+        raise UsageError(
+            f"alpha_start tightens cvar and evar, and the measures are {chosen['epistemic']} and {chosen['aleatory']}: "
+            "leave it out, or give epistemic or aleatory as one of these"
+        )
     # What a run is named after says which networks and laws it has, not that they were chosen.
     chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
     head = make_head(chosen.pop("head"), spec, float(chosen["gamma"]), chosen["time_limit"], **known)
@@ -240,7 +246,9 @@ _RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "lam": _number(0, float("inf"), "at least 0"),
     **dict.fromkeys(("learning_rate", "learning_rate_end", "adam_eps", "kappa", "beta", "aversion"), _NOT_NEGATIVE),
     **dict.fromkeys(("noise", "initial_sd", "anchor_noise", "gain"), _POSITIVE),
-    **dict.fromkeys(("gamma", "mask_rate"), _SHARE),
+    **dict.fromkeys(("gamma", "mask_rate", "alpha_start", "alpha_fraction"), _SHARE),
+    "prior_scale": _NOT_NEGATIVE,
+    "prior_on": (lambda place: place in ("outputs", "mean"), "one of outputs, mean"),
     "max_grad_norm": _POSITIVE,
     "head": (lambda head: isinstance(head, (str, Head)), "a name or a sentinel_rl.heads.Head"),
     "hidden": (

@@ -5,7 +5,7 @@ Risk-neutral, additive, aleatory-only, epistemic-only and composite agents are t
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, Self
 
 import equinox as eqx
 import jax
@@ -15,10 +15,11 @@ from jaxtyping import Array, Float, Int
 
 from sentinel_rl.agents.agent import Account, Diagnostics, Metrics, best_action, epsilon_greedy
 from sentinel_rl.agents.learning import ReplayAgent, chosen, chosen_for_loss, copied_if, shortened
+from sentinel_rl.agents.tightening import loosened, share_after
 from sentinel_rl.belief import Belief, Divergence, Prefer, weights_of_losses
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.heads import CategoricalHead, Head, as_head
-from sentinel_rl.nets import make_networks
+from sentinel_rl.nets import add_prior, learnt_part, make_networks, with_learnt
 from sentinel_rl.replay import Mask, Transition, bootstrap_weights, init_replay
 from sentinel_rl.returns import Support
 from sentinel_rl.risk import Composite, CVaR, RiskMeasure, assess
@@ -32,9 +33,9 @@ Explore = Literal["ensemble", "member"]
 
 
 class SentinelState(eqx.Module):
-    """Everything that changes: networks, their optimisers, what was seen, and the member that leads where one does.
+    """Everything that changes: networks, their optimisers, and what was seen; to act, ``online`` is enough.
 
-    To act, ``online`` is enough.
+    ``tightened`` is the share of an alpha schedule that is done, ``leader`` the member that acts, where there are such.
     """
 
     online: Any
@@ -42,6 +43,7 @@ class SentinelState(eqx.Module):
     optimiser: optax.OptState
     target_optimiser: optax.OptState
     replay: Any
+    tightened: Any = None
     leader: Int[Array, ""] | None = None
 
 
@@ -81,6 +83,12 @@ class SentinelAgent(ReplayAgent):
         aggregate: what the weights do, see `Composite`.
         divergence: the loss of FTRL, see `ftrl_losses`.
         prefer: the sign of FTRL, see `ftrl_weights`.
+        prior_scale: a fixed random network is added to every member with this scale (`sentinel_rl.nets.PriorNetworks`);
+            None or 0 for none.
+        prior_on: what the random networks are added to: all ``"outputs"`` (None, too), or the ``"mean"``: one number
+            per action that shifts quantiles, or tilts logits.
+        alpha_start: CVaR and EVaR begin with this alpha, 1 is neutral, and move linearly to their own; None for none.
+        alpha_fraction: share of the updates after which they have arrived; half of them when None.
     """
 
     head: Head = eqx.field(converter=as_head)
@@ -100,16 +108,30 @@ class SentinelAgent(ReplayAgent):
     aggregate: Aggregate = eqx.field(static=True, default="belief")
     divergence: Divergence = eqx.field(static=True, default="marginal_to_member")
     prefer: Prefer = eqx.field(static=True, default="consensus")
+    prior_scale: float | None = eqx.field(static=True, default=None, converter=lambda scale: scale or None)
+    prior_on: str | None = eqx.field(static=True, default=None)
+    alpha_start: float | Array | None = None
+    alpha_fraction: float | Array | None = None
 
     def init(self, spec: EnvSpec, key: jax.Array) -> SentinelState:
         """Draw the networks; the target networks start as copies."""
-        online = make_networks(key, self.k, spec, self.head.outputs, self.encoder, self.hidden, self.stretch)
-        optimiser = self._adam.init(online)
+        of = self.k, spec, self.head.outputs, self.encoder, self.hidden, self.stretch
+        online = make_networks(key, *of)
+        if self.prior_scale is not None:
+            online = add_prior(
+                key, online, *of, self.prior_scale, self.head.upwards if self.prior_on == "mean" else None
+            )
+        learnt = learnt_part(online)
         replay = init_replay(self.capacity, spec.obs_size, self.k, spec.copies, spec.in_bytes)
-        leader = None
-        if self.explore == "member":
-            leader = jax.random.randint(jax.random.fold_in(key, 1), (), 0, self.k)
-        return SentinelState(online, online, optimiser, self._target_adam.init(online), replay, leader)
+        tightened = None if self.alpha_start is None else jnp.zeros(())
+        leader = jax.random.randint(jax.random.fold_in(key, 1), (), 0, self.k) if self.explore == "member" else None
+        optimisers = self._adam.init(learnt), self._target_adam.init(learnt)
+        return SentinelState(online, online, *optimisers, replay, tightened, leader)
+
+    def planned(self, updates: int) -> Self:
+        """The agent with the length of its schedules."""
+        scheduled = self.learning_rate_end is not None or self.alpha_start is not None
+        return dataclasses.replace(self, updates=updates) if scheduled else self
 
     def belief(self, state: SentinelState, obs: Float[Array, " obs"]) -> Belief:
         """What the members expect of every action at one observation, weighted by FTRL: laws ``[K, A, n]``."""
@@ -138,9 +160,10 @@ class SentinelAgent(ReplayAgent):
 
     def act(self, state: SentinelState, obs: Array, epsilon: Array, key: jax.Array) -> Int[Array, ""]:
         """Take the action of the highest composite risk (line 20), or of the leader's risk; with epsilon any."""
+        now = self._now(state)
         if state.leader is None:
-            return epsilon_greedy(self.values(state.online, obs), epsilon, key)
-        return epsilon_greedy(self.aleatory(self.head.law(state.online(obs)[state.leader])), epsilon, key)
+            return epsilon_greedy(now.values(state.online, obs), epsilon, key)
+        return epsilon_greedy(now.aleatory(self.head.law(state.online(obs)[state.leader])), epsilon, key)
 
     def greedy(self, state: SentinelState, obs: Array, key: jax.Array) -> Int[Array, ""]:
         """Take the action of the highest composite risk, the first of equals."""
@@ -218,7 +241,7 @@ class SentinelAgent(ReplayAgent):
         sample = state.replay.sample if self.draws == "own" else state.replay.sample_shared
         drawn = sample(key, self.samples, self._horizon)
         transitions = drawn.transitions
-        target, metrics = self._targets(state, transitions, drawn.discount)
+        target, metrics = self._now(state)._targets(state, transitions, drawn.discount)
         batch = Batch(transitions.obs, transitions.action, target, drawn.weights)
         online, optimiser, loss = self._epoch(self._adam_at(update), state.online, state.optimiser, batch)
         if self.target_update == "copy":
@@ -231,8 +254,18 @@ class SentinelAgent(ReplayAgent):
                 state.target,
                 state.target_optimiser,
             )
-        learnt = SentinelState(online, moved, optimiser, target_optimiser, state.replay, state.leader)
-        return learnt, {"loss": loss, **metrics}
+        tightened = None
+        if state.tightened is not None:
+            tightened = share_after(update, self.updates, self.alpha_fraction)
+        after = SentinelState(online, moved, optimiser, target_optimiser, state.replay, tightened, state.leader)
+        return after, {"loss": loss, **metrics}
+
+    def _now(self, state: SentinelState) -> Self:
+        """The agent with the measures that an alpha schedule has come to."""
+        if state.tightened is None:
+            return self
+        epistemic, aleatory = (loosened(m, self.alpha_start, state.tightened) for m in (self.epistemic, self.aleatory))
+        return dataclasses.replace(self, epistemic=epistemic, aleatory=aleatory)
 
     @property
     def _target_adam(self) -> optax.GradientTransformation:
@@ -273,12 +306,12 @@ class SentinelAgent(ReplayAgent):
         """One pass over the draws in minibatches; the loss is the mean of the members'."""
 
         def loss(nets: Any, part: Batch, number: Array) -> Array:
-            return weighted_loss(nets, part, self.head)
+            return weighted_loss(with_learnt(networks, nets), part, self.head)
 
         own = jnp.broadcast_to(batch.action, batch.weight.shape)
         batch = batch._replace(obs=jnp.broadcast_to(batch.obs, (*own.shape, batch.obs.shape[-1])), action=own)
-        networks, optimiser, mean = self._minimise(loss, adam, networks, optimiser, batch, axis=1)
-        return networks, optimiser, mean / self.k
+        learnt, optimiser, mean = self._minimise(loss, adam, learnt_part(networks), optimiser, batch, axis=1)
+        return with_learnt(networks, learnt), optimiser, mean / self.k
 
 
 def weighted_loss(networks: Any, batch: Batch, head: Head) -> Float[Array, ""]:

@@ -11,7 +11,7 @@ import numpy as np
 
 from sentinel_rl.agents.abstain import Abstain, at_random, find_score
 from sentinel_rl.calibration.calibrate import CALIBRATION_SEED
-from sentinel_rl.calibration.samples import Samples, Subject, collect, play, require_episodes, subject
+from sentinel_rl.calibration.samples import MEMBER_SCORES, Samples, Subject, collect, play, require_episodes, subject
 from sentinel_rl.envs.handle import EnvLike
 from sentinel_rl.errors import UsageError
 from sentinel_rl.scoring import RiskCoverage, Share, auroc, mean_over_groups, risk_coverage, threshold_at
@@ -125,7 +125,7 @@ def hand_over(
         env: where the thresholds are set; the agent's own when None.
         state: of an agent that is not of the familiar classes.
         on: another environment of the same sizes, whose states count as unseen and in which the arms are played.
-        score: ``"epistemic"`` or ``"disagreement"``.
+        score: ``"epistemic"``, ``"disagreement"`` or ``"laws"``.
         coverages: shares of the decisions that the agent is to keep.
         episodes: to set the thresholds, and as many for everything else.
         seed: of the episodes.
@@ -136,7 +136,7 @@ def hand_over(
     require_episodes(episodes)
     find_score(score)
     if score == "random":
-        raise UsageError("the score 'random' is what the others are compared with: choose epistemic or disagreement")
+        raise UsageError(f"the score 'random' is what the others are compared with: choose {', '.join(MEMBER_SCORES)}")
     if not coverages or not all(0 < coverage <= 1 for coverage in coverages):
         raise UsageError(f"coverages lie above 0 and not above 1, got {', '.join(map(str, coverages)) or 'none'}")
     who = subject(agent, env, state)

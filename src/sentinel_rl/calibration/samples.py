@@ -11,16 +11,23 @@ from jaxtyping import Array, Bool, Float, Int
 
 from sentinel_rl.agents.abstain import disagreement_of, penalty_of
 from sentinel_rl.agents.agent import Agent
+from sentinel_rl.belief import Belief
 from sentinel_rl.envs.handle import EnvHandle, EnvLike, require_sizes, resolve_env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.explanation import has_laws
 from sentinel_rl.returns import CategoricalReturn
+from sentinel_rl.returns.distance import mean_wasserstein1
+from sentinel_rl.risk import Composite
 from sentinel_rl.training.trips import Trip, play_gymnasium, play_jax
 
 # Decisions are judged in batches of this many: one program serves all episodes.
 _BATCH = 256
 # Of an episode without a time limit, decisions that are kept.
 LONGEST = 1000
+
+
+# What the members of an ensemble tell of every decision, in the order of `scores_of`.
+MEMBER_SCORES = ("epistemic", "disagreement", "laws")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,7 +39,8 @@ class Samples:
         weights: of the members, ``[K, T]``.
         realised: the discounted return that followed, ``[T]``.
         episode: number of the episode, ``[T]``.
-        scores: by name, of every decision ``[T]``: ``"epistemic"``, the epistemic penalty, and ``"disagreement"``.
+        scores: by name, of every decision ``[T]``: ``"epistemic"``, the epistemic penalty, ``"disagreement"`` of the
+            members' means, and ``"laws"``, the distance between their laws.
         soon: whether the episode terminated within the next decisions, ``[T]``.
         terminated: whether an episode ended by a fall, a crash or the like, ``[E]``.
         unknown: decisions that were left out, because too much of their return was not known.
@@ -127,11 +135,16 @@ def collect(who: Subject, episodes: range, seed: int, within: int = 3) -> Sample
         weights=weights[known].T,
         realised=realised[known],
         episode=np.repeat(np.array(episodes), lengths)[known],
-        scores={name: score[known] for name, score in zip(("epistemic", "disagreement"), scores, strict=True)},
+        scores={name: score[known] for name, score in zip(MEMBER_SCORES, scores, strict=True)},
         soon=(ended & (left <= within))[known],
         terminated=np.array([trip.terminated for trip in trips]),
         unknown=int((~known).sum()),
     )
+
+
+def scores_of(belief: Belief, composite: Composite) -> tuple[Float[Array, " A"], ...]:
+    """The scores of every action."""
+    return penalty_of(belief, composite), disagreement_of(belief), mean_wasserstein1(belief.members)
 
 
 def play(
@@ -160,7 +173,7 @@ def _known(agent: Any, state: Any, obs: Any, action: Any) -> tuple[Array, ...]:
     def one(seen: Array, taken: Array) -> tuple[Array, ...]:
         belief = agent.belief(state, seen)
         laws = belief.members
-        scores = penalty_of(belief, agent.composite)[taken], disagreement_of(belief)[taken]
+        scores = [score[taken] for score in scores_of(belief, agent.composite)]
         return laws.values[:, taken], laws.probs[:, taken], belief.weights[:, taken], *scores
 
     return jax.vmap(one)(jnp.asarray(obs), jnp.asarray(action))

@@ -57,6 +57,11 @@ class CategoricalHead(Head):
         """The cross-entropy."""
         return -jnp.sum(target * jax.nn.log_softmax(outputs))
 
+    @property
+    def upwards(self) -> tuple[float, ...]:
+        """From -1 at the lowest atom to 1 at the highest: logits that are tilted."""
+        return tuple(2 * place / max(self.outputs - 1, 1) - 1 for place in range(self.outputs))
+
     def risks_in_columns(
         self, columns: Float[Array, "K A n batch"], risk: Risk, divergence: Divergence
     ) -> tuple[Float[Array, "K A batch"], Float[Array, "K A batch"]] | None:

@@ -57,6 +57,11 @@ class Head(eqx.Module):
     def options(self) -> Mapping[str, Any]:
         """The options that make this head again, its name under ``head``; one without a name gives itself."""
 
+    @property
+    def upwards(self) -> tuple[float, ...]:
+        """What to add to the outputs so that the law moves up: to all of them the same, as for quantiles."""
+        return (1.0,) * self.outputs
+
     def risks_in_columns(
         self, columns: Float[Array, "K A n batch"], risk: Risk, divergence: Divergence
     ) -> tuple[Float[Array, "K A batch"], Float[Array, "K A batch"]] | None:

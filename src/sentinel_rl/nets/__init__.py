@@ -12,6 +12,7 @@ from sentinel_rl.nets.ensemble import (
 )
 from sentinel_rl.nets.initial import Init, fan_in_uniform, glorot_uniform, orthogonal
 from sentinel_rl.nets.mlp import Layout, Networks, init_networks
+from sentinel_rl.nets.prior import PriorNetworks, add_prior, learnt_part, with_learnt
 
 __all__ = [
     "CNNEncoder",
@@ -21,13 +22,17 @@ __all__ = [
     "Init",
     "Layout",
     "Networks",
+    "PriorNetworks",
     "SetEncoder",
+    "add_prior",
     "fan_in_uniform",
     "glorot_uniform",
     "init_networks",
     "known_encoder",
+    "learnt_part",
     "make_networks",
     "orthogonal",
     "resolve_encoder",
     "stretching",
+    "with_learnt",
 ]

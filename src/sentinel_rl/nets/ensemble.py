@@ -52,6 +52,11 @@ class EncodedNetworks(eqx.Module):
         """Return the outputs of every member and action, observations along the last axis."""
         return jnp.moveaxis(self.batch(obs), 1, -1)
 
+    def features(self, obs: Float[Array, " obs"]) -> Float[Array, "K features"]:
+        """Return the features of one observation that every member's encoder gives."""
+        features: Array = jax.vmap(self.encoder, in_axes=(0, None))(self.parameters_of_encoder, obs)
+        return features
+
     @property
     def parameters(self) -> int:
         """The number of learnable parameters."""

@@ -55,6 +55,12 @@ class Networks(eqx.Module):
 
         return jax.vmap(jax.vmap(one, in_axes=(None, 0)))(self, obs)
 
+    def features(self, obs: Float[Array, " obs"]) -> Float[Array, "K features"]:
+        """Return what the last layers of every member see of one observation, of all its actions side by side."""
+        in_axes = (0, 0, None)
+        features = jax.vmap(jax.vmap(_hidden, in_axes), in_axes)(self.weights, self.biases, self._scaled(obs))
+        return features.reshape(features.shape[0], -1)
+
     def _scaled(self, obs: Float[Array, " obs"]) -> Float[Array, " obs"]:
         return obs if self.scale is None else obs * jnp.asarray(self.scale, obs.dtype)
 
@@ -89,6 +95,11 @@ def init_networks(
 
 def _mlp(weights: tuple[Array, ...], biases: tuple[Array, ...], x: Array) -> Array:
     """One network: ReLU between the layers, none after the last."""
+    return _hidden(weights, biases, x) @ weights[-1] + biases[-1]
+
+
+def _hidden(weights: tuple[Array, ...], biases: tuple[Array, ...], x: Array) -> Array:
+    """What the last layer of a network sees."""
     for weight, bias in zip(weights[:-1], biases[:-1], strict=True):
         x = jax.nn.relu(x @ weight + bias)
-    return x @ weights[-1] + biases[-1]
+    return x
