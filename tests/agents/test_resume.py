@@ -22,7 +22,7 @@ COMPILE_QUICKLY = True
 
 ENV = CartPole(200)
 # Beside every agent as it is: other laws, and draws that look ahead.
-AHEAD = {"preset": "learner", "head": "quantile", "n_step": 3, "max_grad_norm": 1.0}
+AHEAD = {"preset": "learner", "head": "quantile", "n_step": 3, "max_grad_norm": 1.0, "explore": "member"}
 AGENTS: dict[str, dict[str, Any]] = {**OPTIONS, "sentinel, quantiles": OPTIONS["sentinel"] | AHEAD}
 SEEDS = [4, 9]
 

@@ -58,6 +58,7 @@ OTHER: dict[str, Any] = {
     "hidden": (9,),
     "encoder": "mlp",
     "draws": "shared",
+    "explore": "member",
     "pace": Pace(learn_every=9),
     "bootstrap_action": "member",
     "target_update": "gradient",

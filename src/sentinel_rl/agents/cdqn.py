@@ -16,6 +16,7 @@ FIXED: Mapping[str, Any] = {
     "epistemic": Expectation(),
     "aleatory": Expectation(),
     "lam": 0.0,
+    "explore": "ensemble",
 }
 _OF_SEVERAL = ("aggregate", "divergence", "prefer", "prior_scale", "prior_on", "alpha_start", "alpha_fraction")
 CDQN_OPTIONS = tuple(name for name in OPTIONS if name not in {*FIXED, *_OF_SEVERAL})
