@@ -15,8 +15,9 @@ from gymnasium import spaces
 from sentinel_rl.api.classes import Sentinel, load_agent
 from sentinel_rl.errors import IncompatibleError, SentinelWarning, UsageError
 from sentinel_rl.risk import CVaR, Wang
+from sentinel_rl.training import train
 from tests.own import Gloomy
-from tests.tiny import Box2D, tiny
+from tests.tiny import TINY, Box2D, tiny
 
 STEPS = 300
 
@@ -60,18 +61,27 @@ def test_it_makes_the_steps_asked_for_or_those_before_a_callback_stops(trained: 
     assert on_box.num_timesteps == on_box.get_env().unwrapped.total == 120
 
 
-def test_step_by_step_equals_compiled(trained: Sentinel):
+def test_step_by_step_equals_compiled(trained: Sentinel, capsys: pytest.CaptureFixture[str]):
+    """And it is said that a callback of every step leaves the compiled path, and what does not."""
     seen = []
 
     def watch(locals_: dict[str, Any], globals_: dict[str, Any]) -> None:
         seen.append((locals_["rewards"][0], locals_["dones"][0], locals_["infos"][0]))
 
     driven = tiny(seed=3).learn(STEPS, callback=watch)
+    assert capsys.readouterr().err.count("leaves the compiled path: CartPole-v0 is stepped from Python") == 1
     assert leaves_equal(driven.state, trained.state)
     assert len(seen) == STEPS
     ends = [info for _, done, info in seen if done]
     assert sum(info["episode"]["l"] for info in ends) <= STEPS
     assert all(info["episode"]["r"] == info["episode"]["l"] for info in ends), "one point a step"
+
+
+def test_nothing_is_said_of_a_callback_of_every_chunk_of_steps(capsys: pytest.CaptureFixture[str]):
+    seen: list[int] = []
+    train("sentinel", "CartPole-v0", STEPS, callbacks=lambda progress: seen.append(progress.t), **TINY)
+    assert seen[-1] == STEPS
+    assert "compiled path" not in capsys.readouterr().err
 
 
 def test_what_is_no_callback_is_refused():

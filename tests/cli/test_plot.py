@@ -31,6 +31,8 @@ def test_runs_are_drawn_together(run, runs, tmp_path):
         assert "one seed" in out
     page = (tmp_path / "c.html").read_text()
     assert page.count("<tr>") == 3
+    assert 'name="viewport"' in page
+    assert "prefers-color-scheme: dark" in page
     assert "data:image/svg+xml;base64," in page
     assert "http" not in page.replace("image/svg+xml", "")
 

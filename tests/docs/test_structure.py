@@ -43,3 +43,24 @@ def test_modules_named_in_the_documentation_exist(page):
     """`sentinel_rl.x.y` is a module, or a name in one."""
     named = set(re.findall(r"\bsentinel_(?:rl|paper)(?:\.\w+)+", page.read_text()))
     assert [name for name in sorted(named) if not (exists(name) or exists(name.rpartition(".")[0]))] == []
+
+
+def test_the_page_of_what_works_names_the_versions_and_tests_that_there_are():
+    """Every row of *Works with*: the pinned version of every package, and files of tests."""
+    pins = "\n".join(path.read_text() for path in (ROOT / "requirements").glob("*.txt"))
+    rows = re.findall(
+        r"^\| (.+?) \| ([\d., ]+) \| .+ \| (.+?) \|$", (ROOT / "docs/works-with.md").read_text(), re.MULTILINE
+    )
+    assert len(rows) >= 15
+    for packages, versions, tests in rows:
+        for package, version in zip(packages.split(", "), versions.split(", "), strict=True):
+            assert re.search(rf"^{package}=={version}(?: |$)", pins, re.MULTILINE | re.IGNORECASE), package
+        for test in re.findall(r"`([^`]+)`", tests):
+            assert (ROOT / test).exists(), test
+
+
+def test_the_page_of_what_works_lists_every_extra():
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["optional-dependencies"]
+    names = {re.match(r"[\w-]+", line)[0].lower() for extra in set(extras) - {"all", "gpu"} for line in extras[extra]}
+    first = re.findall(r"^\| ([^|]+) \|", (ROOT / "docs/works-with.md").read_text().lower(), re.MULTILINE)
+    assert names <= {package for cell in first for package in cell.split(", ")}

@@ -103,6 +103,20 @@ def test_ours_steps_as_gymnax_does():
     assert bool(env.step(jax.random.key(0), state, 1, short)[4])
 
 
+@pytest.mark.parametrize("last", [1, 5])
+def test_ours_steps_with_five_values_as_gymnax_did(last):
+    """Done where the episode has ended, by a fall or by the time limit, and the rest as with six."""
+    six, five = ToGymnax(CartPole(last)), ToGymnax(CartPole(last), legacy=True)
+    _, state = six.reset(jax.random.key(0))
+    obs, after, reward, terminated, truncated, info = six.step(jax.random.key(1), state, 1)
+    found = five.step(jax.random.key(1), state, 1)
+    assert len(found) == 5
+    assert bool(found[3]) == bool(terminated | truncated) == (last == 1)
+    pairs = (jax.tree.leaves((*values[:3], values[-1])) for values in ((obs, after, reward, info), found))
+    for one, other in zip(*pairs, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
 @pytest.mark.clients
 def test_gymnax_cartpole_is_ours_step_by_step():
     pytest.importorskip("gymnax")
@@ -158,3 +172,23 @@ def test_the_highway_and_the_toy_under_gymnax_own_wrappers():
         legacy = wrappers.LegacyStepAPIWrapper(face)
         _, state = legacy.reset(jax.random.key(0), params)
         assert len(legacy.step(jax.random.key(1), state, 0, params)) == 5
+
+
+@pytest.mark.clients
+def test_a_public_trainer_trains_the_highway():
+    """PPO of rejax, a package of others that knows gymnax's interface and nothing of ours, learns to drive longer."""
+    rejax = pytest.importorskip("rejax")
+    evaluation = pytest.importorskip("rejax.evaluate")
+    env = ToGymnax(make_env("sentinel/highway-v1", duration=10, vehicles_count=5, lanes_count=3), legacy=True)
+    params = env.default_params
+
+    def driven(agent, state, key):
+        return evaluation.evaluate(agent.make_act(state), key, env, params, 64, params.max_steps_in_episode)
+
+    plan = {"num_envs": 8, "num_steps": 32, "total_timesteps": 8192, "eval_freq": 8192}
+    agent = rejax.PPO.create(env=env, learning_rate=1e-3, num_epochs=4, num_minibatches=4, **plan)
+    _, (lengths, returns) = jax.jit(agent.replace(eval_callback=driven).train)(jax.random.key(0))
+    assert lengths.shape == (2, 64)
+    assert int(lengths.max()) == 10
+    before, after = returns.mean(axis=1)
+    assert after > before + 0.3

@@ -262,6 +262,43 @@ def test_training_tells_sinks_of_its_members_and_laws():
     assert middle == pytest.approx(expected, abs=3 * np.diff(law.edges)[0])
 
 
+class Rows:
+    """A W&B that keeps the rows it is given."""
+
+    def __init__(self) -> None:
+        self.rows: list[dict[str, object]] = []
+
+    def init(self, **options: object) -> "Rows":
+        return self
+
+    def define_metric(self, *names: str, **options: str) -> None:
+        pass
+
+    def Histogram(self, np_histogram: tuple[list[float], list[float]]) -> str:  # noqa: N802 (W&B's name)
+        return "law"
+
+    def log(self, row: dict[str, object]) -> None:
+        self.rows.append(row)
+
+    def finish(self) -> None:
+        self.rows.append({"finished": True})
+
+
+def test_histograms_share_the_row_of_the_scalars_of_their_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A call per step and run, and nothing that waited is lost."""
+    kept = Rows()
+    monkeypatch.setitem(sys.modules, "wandb", kept)
+    sink = WandbSink("tests", tmp_path)
+    sink.write_histograms(10, {"laws/return": LAW}, seed=0)
+    sink.write(10, {"a": 1.0}, seed=0)
+    sink.write_histograms(20, {"laws/return": LAW}, seed=0)
+    sink.write(30, {"a": 3.0}, seed=0)
+    sink.write_histograms(40, {"laws/return": LAW}, seed=0)
+    sink.close()
+    alone = [{"step": step, "laws/return": "law"} for step in (10, 20, 40)]
+    assert kept.rows == [alone[0] | {"a": 1.0}, alone[1], {"step": 30, "a": 3.0}, alone[2], {"finished": True}]
+
+
 @pytest.mark.clients
 def test_wandb_offline_and_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The real package writes its files without a network, and a resumed run keeps its name."""

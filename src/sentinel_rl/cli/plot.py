@@ -23,19 +23,29 @@ _COLOURS = (
 _TITLES = {"return": "return of an episode", "terminations": "terminations so far"}
 _PAGE = """<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>{title}</title>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<title>{title}</title>
 <style>
-body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222; }}
-img {{ max-width: 100%; }}
-table {{ border-collapse: collapse; }}
-td, th {{ padding: .2rem .8rem; text-align: right; border-bottom: 1px solid #ddd; }}
-td:first-child, th:first-child {{ text-align: left; }}
+:root {{ color-scheme: light dark; --paper: #fff; --ink: #222; --line: #ddd; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; margin: 1.5rem auto; max-width: 60rem; padding: 0 1rem;
+  background: var(--paper); color: var(--ink); }}
+h1 {{ font-size: 1.4rem; line-height: 1.25; }}
+img {{ display: block; width: 100%; }}
+div {{ overflow-x: auto; margin: 1rem 0; }}
+table {{ border-collapse: collapse; min-width: 60%; font-variant-numeric: tabular-nums; }}
+td, th {{ padding: .25rem .8rem; text-align: right; border-bottom: 1px solid var(--line); }}
+td:first-child, th:first-child {{ text-align: left; padding-left: 0; overflow-wrap: anywhere; }}
+@media (max-width: 40rem) {{ table {{ width: 100%; font-size: .85rem; }} td, th {{ padding: .25rem 0 .25rem .5rem; }} }}
+@media (prefers-color-scheme: dark) {{
+  :root {{ --paper: #14161a; --ink: #e4e6ea; --line: #3a3f47; }}
+  img {{ filter: invert(.92) hue-rotate(180deg); }}
+}}
 </style></head>
 <body><h1>{title}</h1>
 <img alt="{title}: mean over seeds, with 95 % bootstrap intervals" src="data:image/svg+xml;base64,{image}">
-<table><tr>{head}</tr>
+<div><table><tr>{head}</tr>
 {rows}
-</table>
+</table></div>
 <p>Lines are means over the seeds, bands are 95 % bootstrap intervals of the mean. A seed in which no
 episode ended between two points keeps its value. The table has the last point.</p>
 </body></html>
@@ -104,21 +114,23 @@ def _content(
             mean, low, high = band(held(curves.values[metric]))
             known = np.isfinite(mean)
             steps = curves.steps[known]
-            axes.plot(steps, mean[known], color=colour, label=f"{label} ({len(curves.values[metric])} seeds)")
+            seeds = len(curves.values[metric])
+            axes.plot(steps, mean[known], color=colour, label=f"{label} ({seeds} {'seed' if seeds == 1 else 'seeds'})")
             axes.fill_between(steps, low[known], high[known], color=colour, alpha=0.2, linewidth=0)
-        axes.set(xlabel="steps", ylabel=title, title=", ".join(envs))
+        axes.set(xlabel="steps", ylabel=title, title="" if kind == ".html" else ", ".join(envs))
         axes.xaxis.set_major_formatter(lambda step, _: f"{step:,.0f}")
         axes.legend()
         buffer = io.BytesIO()
         if kind == ".png":
             drawing.savefig(buffer, format="png", dpi=150, metadata={"Software": None})
         else:
-            drawing.savefig(buffer, format="svg", metadata={"Date": None})
+            # A page has a background of its own.
+            drawing.savefig(buffer, format="svg", transparent=kind == ".html", metadata={"Date": None})
     if kind != ".html":
         return buffer.getvalue()
     cells = ["<tr>" + "".join(f"<td>{html.escape(cell)}</td>" for cell in row) + "</tr>" for row in rows]
     return _PAGE.format(
-        title=html.escape(f"{title}, {', '.join(envs)}"),
+        title=html.escape(f"{title[:1].upper()}{title[1:]}, {', '.join(envs)}"),
         image=base64.b64encode(buffer.getvalue()).decode(),
         head="".join(f"<th>{column}</th>" for column in _HEAD),
         rows="\n".join(cells),

@@ -120,11 +120,11 @@ class ToGymnax:
     """Any JAX environment with the methods of gymnax 1.x: for its wrappers, and for trainers that know gymnax.
 
     ``step`` returns six values and resets by itself; the true successor of the last step of an episode is
-    ``info["final_observation"]``. For a trainer that knows the five values of gymnax 0.0.9 there is gymnax's own
-    ``LegacyStepAPIWrapper``.
+    ``info["final_observation"]``. Trainers that were written for gymnax before 1.0, such as rejax, want five values.
 
     Args:
         env: the environment.
+        legacy: ``step`` returns five values: whether the episode has ended stands for ``terminated`` and ``truncated``.
 
     Example:
         >>> from sentinel_rl.envs import CartPole
@@ -136,6 +136,7 @@ class ToGymnax:
     """
 
     env: Env
+    legacy: bool = False
 
     @property
     def name(self) -> str:
@@ -158,8 +159,12 @@ class ToGymnax:
 
     def step(
         self, key: jax.Array, state: GymnaxState, action: Any, params: GymnaxParams | None = None
-    ) -> tuple[Array, GymnaxState, Array, Array, Array, dict[str, Any]]:
-        """Advance by one decision, and reset where the episode has ended."""
+    ) -> tuple[Any, ...]:
+        """Advance by one decision, and reset where the episode has ended.
+
+        Returns:
+            ``(obs, state, reward, terminated, truncated, info)``, or ``(obs, state, reward, done, info)`` if `legacy`.
+        """
         params = params or self.default_params
         step_key, reset_key = jax.random.split(key)
         seen, after, reward, terminated, info = self.step_env(step_key, state, action, params)
@@ -168,7 +173,8 @@ class ToGymnax:
         done = terminated | truncated
         obs, following = jax.tree.map(lambda new, old: jnp.where(done, new, old), (fresh_obs, fresh), (seen, after))
         info = {**info, "terminated": terminated, "truncated": truncated, "final_observation": seen}
-        return obs, following, reward, terminated, truncated, info
+        ended = (done,) if self.legacy else (terminated, truncated)
+        return obs, following, reward, *ended, info
 
     def reset_env(self, key: jax.Array, params: GymnaxParams) -> tuple[Array, GymnaxState]:
         """Draw an initial state."""

@@ -34,6 +34,8 @@ class WandbSink:
         self.project, self.folder, self.label, self.mode = project, Path(folder), label, mode
         self._runs: dict[int, Any] = {}
         self._starts: dict[int, RunStart] = {}
+        # Histograms wait for the scalars of the same step: one row, and one call.
+        self._waiting: dict[int, dict[str, Any]] = {}
         try:
             self._wandb = importlib.import_module("wandb")
         except ImportError as error:
@@ -48,22 +50,33 @@ class WandbSink:
 
     def write(self, step: int, values: Mapping[str, float], seed: int) -> None:
         """Log the scalars, with the number of steps as ``step``."""
-        self._run(seed).log({**values, "step": step})
+        self._run(seed).log({**self._row(step, seed), **values})
 
     def write_histograms(self, step: int, histograms: Mapping[str, Histogram], seed: int) -> None:
-        """Log the histograms."""
+        """Keep the histograms for the row of the scalars of the same step."""
         drawn = {
             name: self._wandb.Histogram(np_histogram=(masses.tolist(), edges.tolist()))
             for name, (edges, masses) in histograms.items()
         }
-        self._run(seed).log({**drawn, "step": step})
+        self._waiting[seed] = {**self._row(step, seed), **drawn}
 
     def close(self) -> None:
         """Finish the runs."""
+        for seed, waiting in self._waiting.items():
+            self._run(seed).log(waiting)
+        self._waiting.clear()
         for run in self._runs.values():
             run.finish()
         self._runs.clear()
         self._starts.clear()
+
+    def _row(self, step: int, seed: int) -> dict[str, Any]:
+        """Take what waits for the row of a step; what waited for another one gets a row of its own."""
+        waiting = self._waiting.pop(seed, {"step": step})
+        if waiting["step"] == step:
+            return waiting
+        self._run(seed).log(waiting)
+        return {"step": step}
 
     def _run(self, seed: int) -> Any:
         if seed not in self._runs:

@@ -25,6 +25,18 @@ const Charts = (() => {
 
     const scale = (low, high, from, to) => (x) => from + ((x - low) / (high - low || 1)) * (to - from);
 
+    // The same, with what lies outside put at the edge.
+    const within = (low, high, from, to) => {
+        const place = scale(low, high, from, to);
+        return (x) => place(Math.min(Math.max(x, low), high));
+    };
+
+    // Words under an axis, kept inside of the chart.
+    function tickText(words, at, y, width) {
+        const half = 3.4 * words.length;
+        return make("text", { x: Math.min(Math.max(at, half), width - half), y, "text-anchor": "middle" }, words);
+    }
+
     // A law as a curve over its atoms.
     function curve(atoms, probs, x, y) {
         let path = "";
@@ -48,13 +60,13 @@ const Charts = (() => {
     // K laws of one action, the part that the measure emphasises shaded, and where its mean and its value stand.
     function laws(svg, one, range) {
         const { width, height } = open(svg, one.label);
-        const x = scale(range.low, range.high, 2, width - 2);
+        const x = within(range.low, range.high, 2, width - 2);
         const up = scale(0, range.top, height - 7, 4);
         const y = (p) => Math.max(up(p), 2);
         const colour = `var(${one.colour})`;
         svg.append(make("line", { x1: 0, x2: width, y1: height - 7, y2: height - 7, class: "axis" }));
         for (const tick of one.ticks)
-            svg.append(make("text", { x: x(tick), y: height + 9, "text-anchor": "middle" }, String(tick)));
+            svg.append(tickText(String(tick), x(tick), height + 9, width));
         if (one.until !== null) {
             svg.append(
                 make("path", {
@@ -271,7 +283,7 @@ const Charts = (() => {
     // The mixture that was predicted for the action taken, and the return that really followed.
     function outcome(svg, one, range) {
         const { width, height } = open(svg, one.label);
-        const x = scale(range.low, range.high, 6, width - 6);
+        const x = within(range.low, range.high, 6, width - 6);
         let most = 0;
         for (const p of one.mixture) most = Math.max(most, p);
         const y = scale(0, most * 1.15 || 1, height - 20, 8);
@@ -290,10 +302,10 @@ const Charts = (() => {
             make("line", { x1: 0, x2: width, y1: y(0), y2: y(0), class: "axis" }),
         );
         for (const tick of range.ticks) {
-            svg.append(make("text", { x: x(tick), y: height - 5, "text-anchor": "middle" }, String(tick)));
+            svg.append(tickText(String(tick), x(tick), height - 5, width));
         }
         if (one.realised !== null) {
-            const at = x(Math.min(Math.max(one.realised, range.low), range.high));
+            const at = x(one.realised);
             const side = at > width * 0.7 ? "end" : "start";
             svg.append(
                 make("line", { x1: at, x2: at, y1: 2, y2: y(0), stroke: "var(--ink)", "stroke-width": 2 }),
@@ -358,8 +370,9 @@ const Charts = (() => {
         for (const [action, place] of places) {
             if (place.count < 0.05 * size * size) continue;
             const [cx, cy] = [x((place.x / place.count + 0.5) / size), y((place.y / place.count + 0.5) / size)];
-            const near = point && Math.hypot(x(point.x) - cx, y(point.y) - cy) < 26;
-            const at = { x: Math.min(Math.max(cx, 76), width - 46), y: cy + (near ? (cy > 40 ? -18 : 26) : 4) };
+            const at = { x: Math.min(Math.max(cx, 76), width - 46), y: cy + 4 };
+            if (point && Math.abs(x(point.x) - at.x) < 60 && Math.abs(y(point.y) - cy) < 18)
+                at.y = y(point.y) + (y(point.y) > 40 ? -16 : 25);
             const wide = (place.count / place.rows.size / size) * (width - 30) > 8 * labels[action].length + 8;
             const style = { "text-anchor": "middle", class: "region", fill: Dom.onto(colours[action]) };
             over.append(

@@ -6,7 +6,7 @@ const DecisionView = (() => {
     const { short } = Reasons;
 
     function make(recording, reasons, state, current, onCompare) {
-        const { about, words, hasLaws, actions, members, taken, mixture, curves, part, reach } = recording;
+        const { about, words, hasLaws, actions, members, taken, mixture, curves, part, closeUp } = recording;
         const { fixed } = reasons;
 
         const rows = about.actions.map((name, a) => {
@@ -47,15 +47,12 @@ const DecisionView = (() => {
             const span = { low: low - pad, high: high + pad, best: told.each[told.best].value };
             const laws = hasLaws ? told.each.map((_, a) => recording.belief(current(), a)) : [];
             const drawn = laws.map(curves);
-            const top = heightOf(drawn);
-            rows.forEach((row, a) =>
-                showAction(row, a, told, span, { ...laws[a], drawn: drawn[a] }, { ...reach, top }),
-            );
+            const range = hasLaws ? { ...closeUp(drawn, [...values, ...tops]), top: heightOf(drawn) } : null;
+            rows.forEach((row, a) => showAction(row, a, told, span, { ...laws[a], drawn: drawn[a] }, range));
         }
 
         // The height of the charts of all laws: one narrow law is cut off rather than that it flattens all others.
         function heightOf(drawn) {
-            if (!drawn.length) return 1;
             const peak = (probs) => probs.reduce((most, p) => Math.max(most, p), 0);
             const highest = Math.max(...drawn.flatMap(({ laws }) => laws.map(peak)));
             const usual = drawn.map((one) => peak(one.mixture)).sort((a, b) => a - b)[Math.floor(drawn.length / 2)];

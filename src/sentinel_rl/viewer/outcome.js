@@ -6,7 +6,7 @@ const Outcome = (() => {
     const ENOUGH = 20; // decisions before anything is said about them
 
     function make(recording, reasons, current) {
-        const { about, arrays, taken, curves, ranks, reach } = recording;
+        const { about, arrays, taken, curves, ranks, closeUp } = recording;
         const { fixed } = reasons;
 
         function show() {
@@ -30,7 +30,7 @@ const Outcome = (() => {
             Charts.outcome(
                 get("outcome-law"),
                 { ...one, label: `The law predicted for ${about.actions[did]}. ${told}` },
-                reach,
+                closeUp([one], unknown ? [] : [realised]),
             );
             get("outcome-text").textContent = told;
             const sofar = ranks.slice(recording.since(decision), decision + 1).filter((u) => u !== null);

@@ -170,7 +170,7 @@ const Recorded = (() => {
             return { mean, chance: mean - additive, ignorance: additive - value, value };
         }
 
-        // One range of returns for the whole recording, so that curves can be compared from decision to decision.
+        // The range of returns of the whole recording.
         function findReach(decisions) {
             const each = lawsOf(decisions);
             if (!shared) return reachOfAll(each);
@@ -187,7 +187,31 @@ const Recorded = (() => {
                 if (before < 0.998) last = j;
             }
             const [low, high] = [atoms[Math.max(first - 1, 0)], atoms[Math.min(last + 1, n - 1)]];
+            return { low, high };
+        }
+
+        // The part of that range where most of the curves of a decision and some numbers lie. It is cut in quarters, so that
+        // it seldom moves from one decision to the next; what lies outside is drawn at its edge.
+        function closeUp(drawn, numbers) {
+            const quarter = (reach.high - reach.low) / 4;
+            const ends = [...drawn.flatMap(middle), ...numbers].map((end) => (end - reach.low) / quarter);
+            const first = Math.min(Math.max(Math.floor(Math.min(...ends) + 1e-9), 0), 3);
+            const last = Math.max(Math.min(Math.ceil(Math.max(...ends) - 1e-9), 4), first + 1);
+            const [low, high] = [reach.low + first * quarter, reach.low + last * quarter];
             return { low, high, ticks: ticks(low, high) };
+        }
+
+        // Where all but the outer fiftieths of a curve lie.
+        function middle({ atoms: places, mixture: probs }) {
+            const total = probs.reduce((a, b) => a + b, 0);
+            let sum = 0;
+            let [first, last] = [0, probs.length - 1];
+            for (let j = 0; j < probs.length; j++) {
+                if (sum < 0.02 * total) first = j;
+                if (sum < 0.98 * total) last = j;
+                sum += probs[j];
+            }
+            return [places[first], places[last]];
         }
 
         // The numbers of some laws, 4000 at most.
@@ -211,7 +235,7 @@ const Recorded = (() => {
             const skipped = Math.floor(0.002 * lows.length);
             const [low, high] = [lows[skipped], highs[highs.length - 1 - skipped]];
             const pad = 0.04 * (high - low) || 0.5;
-            return { low: low - pad, high: high + pad, ticks: ticks(low - pad, high + pad) };
+            return { low: low - pad, high: high + pad };
         }
 
         // The probability, under the law predicted for the action taken, of less than what really followed.
@@ -247,7 +271,7 @@ const Recorded = (() => {
             members,
         };
         const ranks = Array.from({ length: arrays.action.shape[0] }, () => null);
-        const reach = { low: 0, high: 1, ticks: [] };
+        const reach = { low: 0, high: 1 };
 
         // Find out again what depends on the decisions that there are.
         function refresh(decisions) {
@@ -256,7 +280,7 @@ const Recorded = (() => {
             Object.assign(reach, findReach(decisions));
         }
 
-        return { ...base, taken, belief, mixture, curves, part, recorded, ranks, reach, refresh };
+        return { ...base, taken, belief, mixture, curves, part, recorded, ranks, closeUp, refresh };
     }
 
     return { open, grow, range };
