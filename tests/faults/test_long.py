@@ -9,7 +9,6 @@ import pytest
 
 from sentinel_rl import Sentinel, train
 from sentinel_rl.api import Random, base
-from sentinel_rl.errors import SentinelWarning
 from sentinel_rl.training import history
 from tests.training.pole import SIZES
 
@@ -67,8 +66,7 @@ def test_assess_again_and_again_holds_its_memory(agent, attacks, times):
 @pytest.mark.slow
 def test_a_thousand_seeds(attacks):
     tiny = {"k": 1, "hidden": (4,), "atoms": 5, "samples": 4, "batch": 4, "capacity": 32, "epistemic": "expectation"}
-    with pytest.warns(SentinelWarning, match="k=1"):
-        result = train("sentinel", "CartPole-v0", 200, seeds=1_000, learn_every=50, warmup=20, reports=False, **tiny)
+    result = train("sentinel", "CartPole-v0", 200, seeds=1_000, learn_every=50, warmup=20, reports=False, **tiny)
     assert (len(result.agent_states), len(result.failures)) == (1_000, 0)
     attacks(1_000)
 

@@ -23,7 +23,9 @@ _COLOURS = (
 _TITLES = {"return": "return of an episode", "terminations": "terminations so far"}
 _PAGE = """<!doctype html>
 <html lang="en">
-<head><meta charset="utf-8"><title>{title}</title>
+<head><meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
+<title>{title}</title>
 <style>
 body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem; color: #222; }}
 img {{ max-width: 100%; }}

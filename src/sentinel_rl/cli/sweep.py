@@ -47,7 +47,8 @@ def run(
     use_all_cores()
     make_folder(file.parent)
     handle = asked.env.make()
-    with hold(file.with_name(f"{file.name}.lock")), _quiet(optuna):
+    # Optuna's own lock, held for moments, is FILE.lock: it would wait for ours, and then remove it.
+    with hold(file.with_name(f"{file.name}.in-use")), _quiet(optuna):
         study = _study(optuna, file, _description(asked, vary, metric, evaluate), seed, asked.steps)
         _try_again(optuna, study)
 

@@ -182,6 +182,15 @@ class Saver:
         self.failures = 0
         return folder
 
+    def tidy(self, step: int) -> None:
+        """Remove old checkpoints that a process has left which was killed before it could.
+
+        Args:
+            step: of the checkpoint that is resumed from; nothing is removed where there is a newer one.
+        """
+        if saved(self.parent)[-1].step == step:
+            prune(self.parent, step, self.keep)
+
 
 NAME = re.compile(r"step_(\d{9,})(?:_(\d+))?")
 
