@@ -32,7 +32,8 @@ def test_runs_are_drawn_together(run, runs, tmp_path):
     page = (tmp_path / "c.html").read_text()
     assert page.count("<tr>") == 3
     assert "data:image/svg+xml;base64," in page
-    assert "http" not in page.replace("image/svg+xml", "")
+    assert "http" not in page.replace("http-equiv", "")
+    assert "default-src 'none'" in page
 
 
 def test_an_unfinished_run_shows_its_episodes(run, runs, tmp_path):
