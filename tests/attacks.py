@@ -34,6 +34,7 @@ ATTACKS: dict[str, str] = {
     "batch-sizes": "batch sizes of predict",
     "long": "long and large: many seeds, environments, calls",
     "clock": "a clock that is set back and forth",
+    "ray": "parts of a Ray cluster that are killed or have no memory",
     "round-2": "attacks of the second round",
 }
 

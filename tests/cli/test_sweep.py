@@ -10,6 +10,7 @@ import pytest
 from sentinel_rl.cli import sweep
 from sentinel_rl.cli.ranges import Range, parse_ranges
 from sentinel_rl.errors import NumericalError, UsageError
+from tests.faults.test_options import some
 
 SMALL = ("hidden=4", "k=2", "atoms=5", "capacity=64", "samples=8", "learn_every=20", "warmup=10")
 POLE = ("--env", "CartPole-v0", "--steps", 80, "--seeds", 2, "--evaluate", 2)
@@ -115,7 +116,8 @@ VALUES = [None, "x", -1, 10**12, [], {}, 2.5, True]
 @pytest.mark.clients
 @pytest.mark.attack("forged-study")
 @pytest.mark.filterwarnings("ignore")
-def test_a_forged_study_is_refused(run, tmp_path, monkeypatch, attacks):
+@pytest.mark.parametrize("budget", [60, pytest.param(None, marks=pytest.mark.slow, id="all")])
+def test_a_forged_study_is_refused(run, tmp_path, monkeypatch, attacks, budget):
     """Every entry of every line of the journal, and files that are none."""
     pytest.importorskip("optuna")
     monkeypatch.setattr(sweep, "_trial", lambda optuna, trial, *rest: 19.0 + trial.number)
@@ -129,7 +131,7 @@ def test_a_forged_study_is_refused(run, tmp_path, monkeypatch, attacks):
         changes = [{**entries, name: value} for name in entries for value in VALUES]
         changes += [{other: entries[other] for other in entries if other != name} for name in entries]
         texts += ["\n".join([*good[:place], json.dumps(change), *good[place + 1 :]]) + "\n" for change in changes]
-    codes, broke = Counter(), []
+    texts, codes, broke = some(texts, budget), Counter(), []
     for text in texts:
         file.write_text(text)
         code, _, complaint = run(*line)
@@ -138,7 +140,7 @@ def test_a_forged_study_is_refused(run, tmp_path, monkeypatch, attacks):
             broke.append(f"{code}: {complaint[-100:]!r}")
     attacks(len(texts))
     assert not broke, "\n".join(broke)
-    assert codes[3] > 50
+    assert codes[3] > len(texts) / 10
 
 
 @pytest.mark.clients
