@@ -99,8 +99,9 @@ def load_replay(path: str | Path, agent: Agent, spec: EnvSpec, state: Any) -> tu
     form = _replay(state_form(agent, spec))
     path = Path(path) if Path(path).suffix or Path(path).exists() else Path(f"{path}.zip")
     about = read_archive_manifest(path).about.get("replay")
-    if not isinstance(about, dict) or not is_whole(clock := about.get("clock"), 0, LARGEST_STEP):
+    if not isinstance(about, dict) or not is_whole(about.get("clock"), 0, LARGEST_STEP):
         raise IncompatibleError(f"{path} holds no replay: give a file that save_replay_buffer wrote")
+    clock: int = about["clock"]
     cut = jax.eval_shape(lambda replay: filled_part(replay, clock), form)
     found, _ = load_archive(path, cut)
     if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found) if np.issubdtype(leaf.dtype, np.floating)):
