@@ -17,8 +17,12 @@ ATTACKS: dict[str, str] = {
     "flip-monitor": "flipped bits in monitor files",
     "flip-finished": "flipped bits in finished.json",
     "forged-record": "forged records of a study with a right checksum",
+    "forged-run": "forged folders of runs, curves, monitors, logs and configurations",
+    "forged-study": "forged study files of a sweep",
+    "forged-scene": "forged scenes and calibrations",
     "zip-bomb": "members of a policy file that unpack to very much",
     "command-line": "values of every option of every command",
+    "empty-text": "empty texts where a file or folder is wanted",
     "many-seeds": "absurd numbers of seeds",
     "class-options": "values of every option of every agent and of the classes",
     "bad-environment": "environments that misbehave",
@@ -30,6 +34,7 @@ ATTACKS: dict[str, str] = {
     "batch-sizes": "batch sizes of predict",
     "long": "long and large: many seeds, environments, calls",
     "clock": "a clock that is set back and forth",
+    "ray": "parts of a Ray cluster that are killed or have no memory",
     "round-2": "attacks of the second round",
 }
 

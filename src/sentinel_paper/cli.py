@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich import box
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
+from rich.text import Text
 
 from sentinel_paper import registry
 from sentinel_paper.claims import Finding, Verdict
@@ -222,6 +222,6 @@ def _summary(experiment: Experiment, findings: list[Finding]) -> Table:
     )
     table.add_column(no_wrap=True)
     for finding in findings:
-        said = f"[bold]{escape(finding.claim.text)}[/]\n{escape(finding.setting)}: {escape(finding.reason)}"
-        table.add_row(f"[{_COLOURS[finding.verdict]}]{finding.verdict}[/]", said)
+        said = Text.assemble((finding.claim.text, "bold"), f"\n{finding.setting}: {finding.reason}")
+        table.add_row(Text(finding.verdict, _COLOURS[finding.verdict]), said)
     return table

@@ -148,7 +148,7 @@ def table(rows: Sequence[Row], side: Literal["left", "right"] = "right") -> str:
         | 0.250 | -0.333 |
     """
     lines = [list(rows[0]), [{"left": "---", "right": "---:"}[side]] * len(rows[0])]
-    lines += [[_cell(value, ".3f").replace("|", "\\|") for value in row.values()] for row in rows]
+    lines += [[_cell(value, ".3f").replace("|", "\\|").replace("\n", " ") for value in row.values()] for row in rows]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

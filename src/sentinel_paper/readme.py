@@ -13,6 +13,7 @@ from sentinel_paper.settings import HEADLINE_PRESET
 from sentinel_paper.statements import headline, judge, preference
 from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.atomic import write_file
+from sentinel_rl.storage.validation import from_file
 
 BEGIN, END = "<!-- results:begin -->", "<!-- results:end -->"
 # What is shown: the first of these that is there.
@@ -25,10 +26,11 @@ def fill(readme: Path, folder: Path) -> Path:
 
     Raises:
         UsageError: for a file that cannot be read or has no markers.
+        CorruptError: for a page that no experiment has written.
     """
     try:
         text = readme.read_text(encoding="utf-8")
-    except OSError as error:
+    except (OSError, ValueError) as error:
         raise UsageError(f"{readme} cannot be read: {error}") from error
     head, begin, rest = text.partition(BEGIN)
     _, end, tail = rest.partition(END)
@@ -75,5 +77,6 @@ def _computed(page: Mapping[str, Any]) -> str:
     """On what device, and how long training took, where the page says so."""
     rows = [row for part in page["sections"] if part["title"] == ABOUT for row in part["rows"]]
     devices = sorted({row.get("device", "") for row in rows} - {""})
-    seconds = sum(float(row.get("s training") or 0) / int(row.get("cells at once") or 1) for row in rows)
+    with from_file(f"{page['folder']}/{page['name']}.json", "page"):
+        seconds = sum(float(row.get("s training") or 0) / int(row.get("cells at once") or 1) for row in rows)
     return f", on {', '.join(devices)}, {seconds:.0f} s of training for all runs together" if devices else ""

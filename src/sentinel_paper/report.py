@@ -47,8 +47,10 @@ _NEEDED = (
 _LONGEST = 100_000
 # A file beside the page, or none.
 _FILE = re.compile(r"[\w-]*")
-# What begins a tag or a comment: not the sign between two numbers.
-_TAG = re.compile(r"<(?=[A-Za-z/!?])")
+# What begins a tag or a comment (not the sign between two numbers), and what leads out of the page.
+_TAG, _LINK = re.compile(r"<(?=[A-Za-z/!?])"), re.compile(r"\]\((?!#)")
+# Bytes of a page and of a figure; the largest of the experiments have a tenth of it.
+_LARGEST_PAGE, _LARGEST_FIGURE = 2**24, 2**25
 
 
 def write_report(folder: Path) -> list[Path]:
@@ -114,7 +116,7 @@ def markdown(pages: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> st
 def _page(path: Path) -> dict[str, Any]:
     """The page of a file, every entry of which is checked."""
     try:
-        page = json.loads(path.read_text(encoding="utf-8"))
+        page = json.loads(_read(path, _LARGEST_PAGE))
     except (OSError, ValueError, RecursionError) as error:
         raise CorruptError(f"{path} cannot be read ({error}): run its experiment again") from error
     try:
@@ -137,8 +139,10 @@ def _check(page: Mapping[str, Any], name: str) -> None:
     require(isinstance(page["quick"], bool), "quick", page["quick"], "true or false")
     require(isinstance(page["options"], dict), "options", page["options"], "a dictionary")
     for option, value in page["options"].items():
-        require(isinstance(value, str | int), f"options.{option}", value, "a text or a whole number")
+        wanted = int if option in ("runs", "steps", "seed") else str | int
+        require(isinstance(value, wanted), f"options.{option}", value, "a text or a whole number")
     _check_rows("results", page["results"], at_least=1)
+    require(isinstance(page["findings"], list) and bool(page["findings"]), "findings", page["findings"], "a list")
     for finding in page["findings"]:
         for entry in ("name", "claim", "where", "setting", "verdict", "effect", "reason"):
             _require_text(f"findings.{entry}", finding[entry])
@@ -163,17 +167,28 @@ def _require_text(name: str, value: Any) -> None:
 
 
 def harmless(value: Any) -> Any:
-    """A value whose texts begin no tag and no comment, which Markdown would pass on."""
+    """A value whose texts begin no tag, no comment and no link to elsewhere, which Markdown would pass on."""
     if isinstance(value, str):
-        return _TAG.sub("&lt;", value)
+        return _LINK.sub("]&#40;", _TAG.sub("&lt;", value))
     if isinstance(value, dict):
         return {harmless(name): harmless(entry) for name, entry in value.items()}
     return [harmless(entry) for entry in value] if isinstance(value, list) else value
 
 
+def _read(path: Path, largest: int) -> str:
+    """The text of a file that is measured before it is read."""
+    if path.stat().st_size > largest:
+        raise ValueError(f"{path.stat().st_size} bytes, at most {largest} are read")
+    return path.read_text(encoding="utf-8")
+
+
 def _svg(folder: Path, page: Mapping[str, Any], name: str) -> str:
     path = folder / f"{name}.svg"
+    if path.exists() and not path.resolve().is_relative_to(folder.resolve()):
+        raise CorruptError(f"{path}, a figure of {page['name']}, is a link to a file elsewhere: put the figure there")
     try:
-        return path.read_text(encoding="utf-8")
+        return _read(path, _LARGEST_FIGURE)
     except OSError as error:
         raise CorruptError(f"{path}, a figure of {page['name']}, is missing: run the experiment again") from error
+    except ValueError as error:
+        raise CorruptError(f"{path} is no figure of {page['name']} ({error}): run the experiment again") from error

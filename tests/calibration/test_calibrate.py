@@ -108,11 +108,14 @@ def test_numbers_and_map_are_saved(narrow, tmp_path):
         assert all(file.stat().st_size > 1_000 for file in plotting.save(drawing, tmp_path / "figure"))
 
 
+@pytest.mark.attack("forged-scene")
 @pytest.mark.parametrize(
     "text",
     [
         "{",
         "[]",
+        "[" * 100_000,
+        '{"recalibration":' * 50_000,
         "{}",
         '{"recalibration": {"predicted": [0, 1]}}',
         '{"recalibration": {"predicted": [0, 0.5, 1], "seen": [0, 1]}}',

@@ -34,7 +34,8 @@ def test_runs_are_drawn_together(run, runs, tmp_path):
     assert 'name="viewport"' in page
     assert "prefers-color-scheme: dark" in page
     assert "data:image/svg+xml;base64," in page
-    assert "http" not in page.replace("image/svg+xml", "")
+    assert "http" not in page.replace("http-equiv", "")
+    assert "default-src 'none'" in page
 
 
 def test_an_unfinished_run_shows_its_episodes(run, runs, tmp_path):

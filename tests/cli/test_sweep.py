@@ -2,11 +2,15 @@
 
 import json
 import sys
+import time
+from collections import Counter
 
 import pytest
 
+from sentinel_rl.cli import sweep
 from sentinel_rl.cli.ranges import Range, parse_ranges
-from sentinel_rl.errors import UsageError
+from sentinel_rl.errors import NumericalError, UsageError
+from tests.faults.test_options import some
 
 SMALL = ("hidden=4", "k=2", "atoms=5", "capacity=64", "samples=8", "learn_every=20", "warmup=10")
 POLE = ("--env", "CartPole-v0", "--steps", 80, "--seeds", 2, "--evaluate", 2)
@@ -84,6 +88,59 @@ def test_a_search_resumes_tries_killed_trials_again_and_writes_the_best(run, tmp
     code, _, complaint = run("sweep", file, *POLE, "--vary", "batch=4|8", "--trials", 3)
     assert code == 2
     assert "holds another search" in complaint
+
+
+@pytest.mark.clients
+@pytest.mark.filterwarnings("ignore::optuna.exceptions.ExperimentalWarning")
+def test_two_searches_do_not_share_a_file(run, tmp_path, study_of, monkeypatch):
+    """Optuna's own lock has another name: it waited for ours for half a minute, and then removed it."""
+    file, seen = tmp_path / "pole.journal", []
+
+    def trained(*args, **kwargs):
+        seen.append(run("sweep", file, *POLE, *VARY, "--trials", 1))
+        raise NumericalError("one is enough")
+
+    monkeypatch.setattr(sweep, "train", trained)
+    began = time.monotonic()
+    run("sweep", file, *POLE, *VARY, "--trials", 1)
+    ((code, _, complaint),) = seen
+    assert code == 2
+    assert "in use by process" in complaint
+    assert time.monotonic() - began < 20
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["pole.journal"]
+
+
+VALUES = [None, "x", -1, 10**12, [], {}, 2.5, True]
+
+
+@pytest.mark.clients
+@pytest.mark.attack("forged-study")
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("budget", [60, pytest.param(None, marks=pytest.mark.slow, id="all")])
+def test_a_forged_study_is_refused(run, tmp_path, monkeypatch, attacks, budget):
+    """Every entry of every line of the journal, and files that are none."""
+    pytest.importorskip("optuna")
+    monkeypatch.setattr(sweep, "_trial", lambda optuna, trial, *rest: 19.0 + trial.number)
+    file = tmp_path / "pole.journal"
+    line = ("sweep", file, *POLE, "--vary", "gamma=0.5..0.9", "--trials", 2)
+    assert run(*line)[0] == 0
+    good = file.read_text().splitlines()
+    texts = ["x", "null", "{}", "[]", "[" * 100_000, "\x00" * 100, '{"op_code": 99}', "1", "\n".join(good) + "\nx"]
+    for place, text in enumerate(good):
+        entries = json.loads(text)
+        changes = [{**entries, name: value} for name in entries for value in VALUES]
+        changes += [{other: entries[other] for other in entries if other != name} for name in entries]
+        texts += ["\n".join([*good[:place], json.dumps(change), *good[place + 1 :]]) + "\n" for change in changes]
+    texts, codes, broke = some(texts, budget), Counter(), []
+    for text in texts:
+        file.write_text(text)
+        code, _, complaint = run(*line)
+        codes[code] += 1
+        if code not in (0, 2, 3) or "Traceback" in complaint:
+            broke.append(f"{code}: {complaint[-100:]!r}")
+    attacks(len(texts))
+    assert not broke, "\n".join(broke)
+    assert codes[3] > len(texts) / 10
 
 
 @pytest.mark.clients

@@ -1,6 +1,7 @@
 """Grids on a real Ray cluster of two nodes on this machine, whose parts are killed while they work."""
 
 import contextlib
+import dataclasses
 import os
 import shutil
 import signal
@@ -27,12 +28,13 @@ pytestmark = [
 ]
 ROOT = Path(__file__).parents[2]
 GRID = [CELL, with_options(lam=3.0)]
+ONE = [dataclasses.replace(CELL, seeds=(3,))]
 QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0", "JAX_PLATFORMS": "cpu"}
 DRIVER = """
 import sys
 from sentinel_rl.study import Store, run_grid
-from tests.clients.test_ray import GRID
-run_grid(GRID, Store(sys.argv[1]), "ray", sys.argv[2])
+from tests.clients import test_ray
+run_grid(getattr(test_ray, sys.argv[3]), Store(sys.argv[1]), "ray", sys.argv[2])
 """
 
 IMPATIENT = """
@@ -44,14 +46,14 @@ ray_engine.PATIENCE = 3.0
 class Node:
     """A node of a cluster, as a session of processes."""
 
-    def __init__(self, log, *arguments):
+    def __init__(self, log, *arguments, settings=None):
         command = [Path(sys.executable).with_name("ray"), "start", "--block", "--num-cpus=1", *arguments]
         with open(log, "w") as output:
             self.process = subprocess.Popen(
                 [*map(str, command), "--object-store-memory=100000000", "--disable-usage-stats"],
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=os.environ | QUIET,
+                env=os.environ | QUIET | (settings or {}),
                 cwd=ROOT,
                 start_new_session=True,
             )
@@ -68,6 +70,15 @@ class Node:
             with contextlib.suppress(OSError, ValueError):
                 if os.getsid(int(entry.name)) == self.process.pid and title in (entry / "cmdline").read_bytes():
                     found.append(int(entry.name))
+        return found
+
+    def raylet(self):
+        """The process that manages the node's workers."""
+        (found,) = [
+            process
+            for process in self.processes(b"raylet")
+            if Path(f"/proc/{process}/cmdline").read_bytes().split(b"\0")[0].endswith(b"raylet/raylet")
+        ]
         return found
 
     def kill(self):
@@ -88,12 +99,12 @@ def free_port():
 class Cluster:
     """A head, and other nodes that come and go."""
 
-    def __init__(self):
+    def __init__(self, settings=None):
         # The sockets in it may have 107 letters at most.
         self.folder = Path(tempfile.mkdtemp(prefix="ray"))
         self.port, self.nodes = free_port(), []
         arguments = "--head", f"--port={self.port}", "--include-dashboard=false", f"--temp-dir={self.folder / 'ray'}"
-        self.head = Node(self.folder / "head.log", *arguments)
+        self.head = Node(self.folder / "head.log", *arguments, settings=settings)
         self.address = f"127.0.0.1:{self.port}"
 
     def join(self, number):
@@ -156,6 +167,7 @@ def written(path):
     return path.stat().st_ino, path.stat().st_mtime_ns
 
 
+@pytest.mark.attack("ray")
 def test_a_worker_that_is_killed_changes_nothing(cluster, second, expected, store):
     struck = strike(second, lambda process: os.kill(process, signal.SIGKILL))
     records = run_grid(GRID, store, "ray", cluster.address)
@@ -166,8 +178,9 @@ def test_a_worker_that_is_killed_changes_nothing(cluster, second, expected, stor
     assert records[0].about["devices"] == 1, "a task has one core, whatever its node has"
 
 
+@pytest.mark.attack("ray")
 def test_a_driver_that_is_killed_is_taken_over(cluster, second, expected, store):
-    command = [sys.executable, "-c", DRIVER, store.folder, cluster.address]
+    command = [sys.executable, "-c", DRIVER, store.folder, cluster.address, "GRID"]
     driver = subprocess.Popen(list(map(str, command)), env=os.environ | QUIET, cwd=ROOT, start_new_session=True)
     deadline = time.monotonic() + 90
     while not (done := list(store.folder.rglob("*.cell"))):
@@ -196,12 +209,75 @@ def test_a_cell_that_fails_is_told_and_not_tried_again(cluster, second, expected
     assert "mask_rate" in store.status([wrong]).failed[wrong.id]
 
 
+@pytest.mark.attack("ray")
 def test_a_node_that_is_killed_changes_nothing(cluster, second, expected, store):
     """The last one with the second node."""
     struck = strike(second, lambda process: second.kill())
     records = run_grid(GRID, store, "ray", cluster.address)
     assert struck
     require_equal(records, expected)
+
+
+@pytest.mark.attack("ray")
+def test_a_raylet_that_is_killed_changes_nothing(cluster, expected, store):
+    """The manager of a node alone: its workers notice, and their tasks are started elsewhere."""
+    node = cluster.join(3)
+    struck = strike(node, lambda process: os.kill(node.raylet(), signal.SIGKILL))
+    records = run_grid(GRID, store, "ray", cluster.address)
+    assert struck
+    require_equal(records, expected)
+
+
+LARGE = 1.2e9
+
+
+def largest_first(cluster, killed):
+    """Do what the kernel does where memory ends: kill a worker that has grown too large, again and again."""
+    for node in (*cluster.nodes, cluster.head):
+        for process in node.processes(b"ray::compute"):
+            with contextlib.suppress(OSError):
+                pages = int(Path(f"/proc/{process}/statm").read_text().split()[1])
+                if pages * os.sysconf("SC_PAGE_SIZE") > LARGE:
+                    os.kill(process, signal.SIGKILL)
+                    killed.append(process)
+
+
+@pytest.mark.attack("ray")
+def test_a_cell_that_needs_more_memory_than_there_is_fails_alone(cluster, expected, store):
+    """Its worker is killed every time; the other cells are whole, and the grid says which one is not."""
+    large, killed, over = with_options(capacity=30_000_000), [], threading.Event()
+
+    def watch():
+        while not over.wait(0.02):
+            largest_first(cluster, killed)
+
+    watching = threading.Thread(target=watch, daemon=True)
+    watching.start()
+    try:
+        with pytest.raises(PartialFailure, match="1 of 2 cells"):
+            run_grid([large, GRID[0]], store, "ray", cluster.address)
+    finally:
+        over.set()
+        watching.join()
+    assert len(killed) >= 4, "at first, and three times again"
+    require_equal([store.get(GRID[0])], expected[:1])
+    assert "WorkerCrashed" in store.status([large]).failed[large.id]
+
+
+@pytest.mark.attack("ray")
+def test_a_node_without_memory_does_not_keep_the_grid_for_ever(store):
+    """Ray itself kills tasks on a node whose memory is used up, and by default starts them again without end."""
+    full = Cluster({"RAY_memory_usage_threshold": "0.01", "RAY_memory_monitor_refresh_ms": "100"})
+    try:
+        command = [sys.executable, "-c", DRIVER, store.folder, full.address, "ONE"]
+        told = subprocess.run(
+            list(map(str, command)), env=os.environ | QUIET, cwd=ROOT, timeout=240, capture_output=True, text=True
+        )
+    finally:
+        full.end()
+    assert told.returncode != 0
+    assert "PartialFailure" in told.stderr
+    assert "OutOfMemory" in store.status(ONE).failed[ONE[0].id]
 
 
 def test_no_cluster_is_told_at_once(store):
@@ -215,7 +291,14 @@ def test_no_cluster_is_told_at_once(store):
 def test_a_cluster_that_does_not_answer_is_given_up(store):
     """In a process of its own: Ray's attempt is not ended, only left alone."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        command = [sys.executable, "-c", IMPATIENT + DRIVER, store.folder, f"127.0.0.1:{silent.getsockname()[1]}"]
+        command = [
+            sys.executable,
+            "-c",
+            IMPATIENT + DRIVER,
+            store.folder,
+            f"127.0.0.1:{silent.getsockname()[1]}",
+            "GRID",
+        ]
         told = subprocess.run(
             list(map(str, command)), env=os.environ | QUIET, cwd=ROOT, timeout=60, capture_output=True, text=True
         )

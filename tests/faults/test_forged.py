@@ -1,5 +1,6 @@
 """Files that somebody made up, with right checksums: every entry is checked, and nothing in a file is obeyed."""
 
+import dataclasses
 import json
 import shutil
 import zipfile
@@ -12,6 +13,7 @@ import pytest
 
 from sentinel_rl import load_agent
 from sentinel_rl.agents.registry import make_agent
+from sentinel_rl.api.parameters import load_replay, save_replay
 from sentinel_rl.cli import main
 from sentinel_rl.envs.handle import resolve_env
 from sentinel_rl.errors import CorruptError, IncompatibleError, SentinelError, SentinelWarning
@@ -20,6 +22,7 @@ from sentinel_rl.storage.checkpoint import MANIFEST
 from sentinel_rl.storage.manifest import _checksum
 from sentinel_rl.study import Cell, Record, Store
 from sentinel_rl.training.policy import load_policy, save_policy
+from sentinel_rl.training.standing import Standing
 from tests.training.pole import SIZES
 
 HANDLE = resolve_env("CartPole-v0")
@@ -134,6 +137,66 @@ def test_weights_that_are_not_finite_are_refused(policy: Path, tmp_path: Path):
         path = save_policy(tmp_path / "nan", saved.agent, state, HANDLE, "sentinel", SIZES, 0, 5)
         with pytest.raises(CorruptError, match="weights that are not finite"):
             load_agent(path)
+
+
+@pytest.fixture(scope="module")
+def training(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A policy with its training."""
+    agent = make_agent("sentinel", HANDLE, **SIZES)
+    state = jax.jit(lambda key: agent.init(HANDLE.spec, key))(jax.random.key(1))
+    folder = tmp_path_factory.mktemp("training")
+    standing = Standing(state, 5)
+    return save_policy(folder / "a", agent, state, HANDLE, "sentinel", SIZES, 0, 5, training=standing)
+
+
+TRAININGS = [
+    *[("about.training", value) for value in ([], "x", {}, None)],
+    *[
+        (f"about.training.{name}", value)
+        for name in ("t", "before", "horizon", "episode")
+        for value in (-1, "x", 2**70)
+    ],
+    *[("about.training.t", value) for value in (DELETED, 10**9, True)],
+    *[("leaves.8.shape", value) for value in ([10**9, 10**9], [10**9], [-1])],
+]
+
+
+@pytest.mark.attack("forged-policy")
+@pytest.mark.parametrize(("place", "value"), TRAININGS, ids=shown)
+@pytest.mark.usefixtures("untyped")
+def test_a_forged_training_is_refused(place: str, value: Any, training: Path, tmp_path: Path):
+    assert load_policy(training).training is not None
+    forged = forge(training, tmp_path / "forged.zip", put(place, value))
+    with pytest.raises((CorruptError, IncompatibleError)) as caught:
+        load_policy(forged)
+    assert "forged.zip" in str(caught.value)
+
+
+@pytest.mark.attack("forged-policy")
+def test_a_training_whose_weights_are_not_finite_is_refused(training: Path, tmp_path: Path):
+    """Also where the networks that act are: training would go on with the others."""
+    saved = load_policy(training)
+    assert saved.training is not None
+    wrong = jax.tree.map(lambda leaf: leaf.at[(0,) * leaf.ndim].set(np.nan), saved.state.online)
+    standing = Standing(dataclasses.replace(saved.training.state, online=wrong), 5)
+    path = save_policy(tmp_path / "nan", saved.agent, saved.state, HANDLE, "sentinel", SIZES, 0, 5, training=standing)
+    with pytest.raises(CorruptError, match="weights that are not finite"):
+        load_agent(path)
+
+
+@pytest.mark.attack("forged-policy")
+def test_a_forged_replay_is_refused(training: Path, tmp_path: Path):
+    saved = load_policy(training)
+    path = save_replay(tmp_path / "replay", saved.state, 5)
+    load_replay(path, saved.agent, HANDLE.spec, saved.state)
+    for value in (-1, "x", 2**70, None, True):
+        forged = forge(path, tmp_path / "forged.zip", put("about.replay.clock", value))
+        with pytest.raises(IncompatibleError, match="holds no replay"):
+            load_replay(forged, saved.agent, HANDLE.spec, saved.state)
+    replay = saved.state.replay
+    wrong = dataclasses.replace(saved.state, replay=dataclasses.replace(replay, rows=replay.rows.at[0, 0].set(np.nan)))
+    with pytest.raises(CorruptError, match="transitions that are not finite"):
+        load_replay(save_replay(tmp_path / "nan", wrong, 5), saved.agent, HANDLE.spec, saved.state)
 
 
 @pytest.mark.attack("zip-bomb")

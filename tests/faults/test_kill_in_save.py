@@ -79,7 +79,7 @@ def test_kills_in_saves_on_a_gymnasium_environment(tmp_path, attacks):
     ids=["mountain", "pole", "highway"],
 )
 def test_thirty_kills_in_saves(tmp_path, attacks, line):
-    assert kill_and_resume(tmp_path, 12, *line) >= 10
+    assert kill_and_resume(tmp_path, 12, *line) >= 9
     attacks(12)
 
 

@@ -1,7 +1,12 @@
 """Much of everything: batch sizes, calls, seeds and environments hold their memory, and the clock may be set."""
 
+import os
+import re
+import subprocess
+import sys
 import time
 import tracemalloc
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -9,8 +14,8 @@ import pytest
 
 from sentinel_rl import Sentinel, train
 from sentinel_rl.api import Random, base
-from sentinel_rl.errors import SentinelWarning
 from sentinel_rl.training import history
+from tests.docs.pages import ROOT
 from tests.training.pole import SIZES
 
 OBS = np.random.default_rng(0).normal(0, 0.1, (3_000, 4)).astype(np.float32)
@@ -57,18 +62,63 @@ def grown(work, times):
 
 
 @pytest.mark.attack("long")
-@pytest.mark.parametrize("times", [60, pytest.param(10_000, marks=pytest.mark.slow)])
-def test_assess_again_and_again_holds_its_memory(agent, attacks, times):
-    assert grown(lambda: agent.assess(OBS[0]), times) < 5_000, "bytes per call"
-    attacks(times)
+def test_assess_again_and_again_holds_its_memory(agent, attacks):
+    assert grown(lambda: agent.assess(OBS[0]), 60) < 5_000, "bytes per call"
+    attacks(60)
+
+
+# In a process of its own, whose memory the kernel counts: tracing every call would take a quarter of an hour.
+ASSESS = """
+import sys
+import numpy as np
+from pathlib import Path
+from sentinel_rl import Sentinel
+
+def resident():
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+agent = Sentinel("MlpPolicy", "CartPole-v0", seed=1, k=2, hidden=(32, 32), atoms=21, capacity=1_000)
+obs = np.random.default_rng(0).normal(0, 0.1, (1_000, 4)).astype(np.float32)
+for call in range(2_000):
+    agent.assess(obs[call % 1_000])
+before = resident()
+for call in range(int(sys.argv[1])):
+    agent.assess(obs[call % 1_000])
+print(before, resident())
+"""
+
+
+@pytest.mark.attack("long")
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the kernel does not tell")
+def test_a_hundred_thousand_assessments(attacks):
+    told = subprocess.run([sys.executable, "-c", ASSESS, "100000"], capture_output=True, text=True, check=True)
+    before, after = map(int, told.stdout.split())
+    print(f"100,000 calls of assess: {before / 2**20:.1f} MB before, {after / 2**20:.1f} MB after")
+    assert after - before < 10 * 2**20
+    attacks(100_000)
+
+
+@pytest.mark.attack("long")
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="the kernel does not tell")
+@pytest.mark.parametrize("options", [(), ("--env", "MountainCar-v0")], ids=["compiled", "gymnasium"])
+def test_a_long_training_holds_its_memory(options, attacks):
+    """For a minute, or as many as SENTINEL_LONG_MINUTES says."""
+    minutes = os.environ.get("SENTINEL_LONG_MINUTES", "1")
+    script = [sys.executable, ROOT / "benchmarks" / "long_training.py", "--minutes", minutes, *options]
+    told = subprocess.run(list(map(str, script)), capture_output=True, text=True, check=True)
+    print(told.stdout)
+    (gained,) = re.findall(r"second half: ([-+.\d]+) MB", told.stdout)
+    assert float(gained) < 20
+    attacks(1)
 
 
 @pytest.mark.attack("long")
 @pytest.mark.slow
 def test_a_thousand_seeds(attacks):
     tiny = {"k": 1, "hidden": (4,), "atoms": 5, "samples": 4, "batch": 4, "capacity": 32, "epistemic": "expectation"}
-    with pytest.warns(SentinelWarning, match="k=1"):
-        result = train("sentinel", "CartPole-v0", 200, seeds=1_000, learn_every=50, warmup=20, reports=False, **tiny)
+    result = train("sentinel", "CartPole-v0", 200, seeds=1_000, learn_every=50, warmup=20, reports=False, **tiny)
     assert (len(result.agent_states), len(result.failures)) == (1_000, 0)
     attacks(1_000)
 

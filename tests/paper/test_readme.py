@@ -12,10 +12,11 @@ import typer
 from typer.testing import CliRunner
 
 from sentinel_paper.cli import report
+from sentinel_paper.output import ABOUT
 from sentinel_paper.readme import BEGIN, END, block, fill, shown
 from sentinel_paper.report import collect, markdown
 from sentinel_paper.statements import judge
-from sentinel_rl.errors import UsageError
+from sentinel_rl.errors import CorruptError, UsageError
 from sentinel_rl.study import summarise
 
 ROOT = Path(__file__).parents[2]
@@ -113,6 +114,18 @@ def test_a_file_without_a_place_is_refused(results, tmp_path):
         fill(tmp_path / "README.md", results("theorems").parent)
     with pytest.raises(UsageError, match="cannot be read"):
         fill(tmp_path / "none.md", results("theorems").parent)
+
+
+@pytest.mark.attack("readme")
+@pytest.mark.parametrize("row", [{"cells at once": "0"}, {"cells at once": "x"}, {"s training": "x"}], ids=str)
+def test_times_that_are_none_are_refused(row, results, tmp_path):
+    shutil.copytree(results("ftrl-gaussians"), tmp_path / "ftrl-gaussians")
+    found = tmp_path / "ftrl-gaussians" / "ftrl-gaussians.json"
+    page = json.loads(found.read_text())
+    about = {"title": ABOUT, "words": "", "figure": "", "rows": [{"device": "cpu", **row}]}
+    found.write_text(json.dumps(page | {"sections": [about]}))
+    with pytest.raises(CorruptError, match="is no page of sentinel-rl"):
+        block(tmp_path, tmp_path)
 
 
 @pytest.mark.attack("readme")

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 
 from sentinel_paper import registry
-from sentinel_paper.report import collect, write_report
+from sentinel_paper.report import collect, harmless, write_report
 from sentinel_paper.report_rows import anchor, title
 from sentinel_rl.errors import CorruptError, UsageError
 from tests import node
@@ -204,6 +204,48 @@ def test_a_forged_page_is_refused(entry, folder, tmp_path):
     found.write_text(json.dumps(json.loads(found.read_text()) | {entry: FORGED[entry]}))
     with pytest.raises(CorruptError, match=r"ftrl-gaussians\.json is no page of an experiment"):
         write_report(tmp_path)
+
+
+@pytest.mark.attack("bad-report")
+@pytest.mark.parametrize(
+    "change", [{"findings": []}, {"options": {"runs": "x"}}, {"options": {"runs": 2.5}}], ids=["none", "text", "half"]
+)
+def test_findings_and_numbers_of_runs_are_needed(change, folder, tmp_path):
+    shutil.copytree(folder / "ftrl-gaussians", tmp_path / "a")
+    found = tmp_path / "a" / "ftrl-gaussians.json"
+    found.write_text(json.dumps(json.loads(found.read_text()) | change))
+    with pytest.raises(CorruptError, match="is no page of an experiment"):
+        write_report(tmp_path)
+
+
+@pytest.mark.attack("bad-report")
+def test_figures_are_text_of_this_folder_and_not_too_large(folder, tmp_path, monkeypatch):
+    """A link to somewhere else would put that file into the page."""
+    shutil.copytree(folder / "ftrl-gaussians", tmp_path / "results" / "a")
+    figure = tmp_path / "results" / "a" / "ftrl-gaussians.svg"
+    (tmp_path / "secret.txt").write_text("secret")
+    figure.rename(figure.with_name("real.svg"))
+    figure.symlink_to("real.svg")
+    write_report(tmp_path / "results")
+    figure.unlink()
+    figure.symlink_to(tmp_path / "secret.txt")
+    with pytest.raises(CorruptError, match="is a link to a file elsewhere"):
+        write_report(tmp_path / "results")
+    figure.unlink()
+    figure.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(CorruptError, match="is no figure of ftrl-gaussians"):
+        write_report(tmp_path / "results")
+    figure.write_text("<svg></svg>")
+    monkeypatch.setattr("sentinel_paper.report._LARGEST_FIGURE", 5)
+    with pytest.raises(CorruptError, match="11 bytes, at most 5 are read"):
+        write_report(tmp_path / "results")
+
+
+@pytest.mark.attack("report-script")
+def test_links_to_elsewhere_are_text():
+    assert harmless({"a": ["[x](javascript:ran=1)", "[y](#here)"]}) == {
+        "a": ["[x]&#40;javascript:ran=1)", "[y](#here)"]
+    }
 
 
 @pytest.mark.attack("report-script")

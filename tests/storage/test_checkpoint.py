@@ -226,6 +226,15 @@ class TestLatest:
         with pytest.raises(UsageError, match="at least 1"):
             save(parent, 6, {}, keep=0)
 
+    def test_what_a_killed_process_did_not_remove_goes_when_its_run_is_resumed(self, parent):
+        for step in (10, 20, 30):
+            save(parent, step, a_run(), keep=5)
+        saver = Saver(parent)
+        saver.tidy(20)
+        assert [place.step for place in saved(parent)] == [10, 20, 30], "the newest was not good enough: all are kept"
+        saver.tidy(30)
+        assert [place.step for place in saved(parent)] == [20, 30]
+
     def test_the_same_step_again_is_a_new_folder(self, parent):
         folders = [save(parent, 7, {"n": np.int64(n)}) for n in range(3)]
         assert [folder.name for folder in folders] == ["step_000000007", "step_000000007_1", "step_000000007_2"]

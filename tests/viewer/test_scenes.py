@@ -73,6 +73,7 @@ FORGED = {
 }
 
 
+@pytest.mark.attack("forged-scene")
 @pytest.mark.parametrize("change", FORGED.values(), ids=FORGED)
 def test_forged_scenes_are_refused(change, plain, tmp_path):
     path = tmp_path / "forged.scene.json"
@@ -81,6 +82,7 @@ def test_forged_scenes_are_refused(change, plain, tmp_path):
         load_scene(path)
 
 
+@pytest.mark.attack("forged-scene")
 @pytest.mark.parametrize(
     "content",
     [b"", b"{", b"\xff\xfe", b'{"scene": 1, "scene": 1}', b'{"scene": NaN}', b"[" * 100_000, b" " * (LARGEST_FILE + 1)],

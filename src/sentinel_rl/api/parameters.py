@@ -9,12 +9,14 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from sentinel_rl._checks import is_whole
 from sentinel_rl.agents.agent import Agent
 from sentinel_rl.envs.spec import EnvSpec
-from sentinel_rl.errors import IncompatibleError, UsageError
+from sentinel_rl.errors import CorruptError, IncompatibleError, UsageError
 from sentinel_rl.replay import Replay, filled_part, padded_like
 from sentinel_rl.storage.archive import load_archive, read_archive_manifest, save_archive
 from sentinel_rl.storage.configuration import Difference, table
+from sentinel_rl.training.schedule import LARGEST_STEP
 from sentinel_rl.training.training_file import state_form
 
 Parameters = dict[str, dict[str, np.ndarray]]
@@ -92,14 +94,18 @@ def load_replay(path: str | Path, agent: Agent, spec: EnvSpec, state: Any) -> tu
 
     Raises:
         IncompatibleError: for the replay of another agent, or a file of something else.
+        CorruptError: for a damaged file, or one with numbers that no environment may give.
     """
     form = _replay(state_form(agent, spec))
     path = Path(path) if Path(path).suffix or Path(path).exists() else Path(f"{path}.zip")
     about = read_archive_manifest(path).about.get("replay")
-    if not isinstance(about, dict) or not isinstance(clock := about.get("clock"), int) or clock < 0:
+    if not isinstance(about, dict) or not is_whole(about.get("clock"), 0, LARGEST_STEP):
         raise IncompatibleError(f"{path} holds no replay: give a file that save_replay_buffer wrote")
+    clock: int = about["clock"]
     cut = jax.eval_shape(lambda replay: filled_part(replay, clock), form)
     found, _ = load_archive(path, cut)
+    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(found) if np.issubdtype(leaf.dtype, np.floating)):
+        raise CorruptError(f"{path} has transitions that are not finite, from which nothing is learnt: record it again")
     return dataclasses.replace(state, replay=jax.tree.map(padded_like, found, form)), clock
 
 

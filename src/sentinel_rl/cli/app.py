@@ -1,6 +1,7 @@
 """The command ``sentinel``: its options, its sub-commands, and what an error looks like."""
 
 import dataclasses
+import re
 import shlex
 import sys
 import traceback
@@ -15,7 +16,7 @@ import typer
 from sentinel_rl._version import __version__
 from sentinel_rl.cli import commands, commands_judge, commands_show, commands_train
 from sentinel_rl.console import complain, note
-from sentinel_rl.errors import SentinelError, SentinelWarning, Stopped
+from sentinel_rl.errors import SentinelError, SentinelWarning, Stopped, UsageError
 
 # Exit codes; typer itself ends with USAGE for options and arguments it does not know.
 FAILURE, USAGE, INPUT_OUTPUT = 1, 2, 74
@@ -58,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
     try:
+        _require_texts(given)
         with _noted_warnings():
             build()(args=[argument for argument in given if argument != "--debug"], prog_name="sentinel")
     except Stopped as stop:
@@ -70,6 +72,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
         expected = isinstance(error, OSError | ValueError | SentinelError)
         complain(_message(error), "" if debug or expected else "--debug shows where it happened")
         sys.exit(_code(error))
+
+
+def _require_texts(given: Sequence[str]) -> None:
+    """Refuse empty values: an empty path would be the current folder, and mostly a variable of the shell was empty.
+
+    Raises:
+        UsageError: with the option or the argument before it.
+    """
+    for before, argument in zip(["", *given], given, strict=False):
+        if argument and not _EMPTY.fullmatch(argument):
+            continue
+        where = argument.rstrip("=") or (f"after {before}" if before else "as the command")
+        raise UsageError(f"an empty text was given, {where}: give a value (. is the current folder), or leave it out")
+
+
+# ``--out=`` and nothing behind it.
+_EMPTY = re.compile(r"--[\w-]+=")
 
 
 @contextmanager

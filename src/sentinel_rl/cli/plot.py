@@ -24,6 +24,7 @@ _TITLES = {"return": "return of an episode", "terminations": "terminations so fa
 _PAGE = """<!doctype html>
 <html lang="en">
 <head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <title>{title}</title>
 <style>
 :root {{ color-scheme: light dark; --paper: #fff; --ink: #222; --line: #ddd; }}

@@ -6,10 +6,9 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import numpy as np
-from rich.markup import escape
 from rich.table import Table
 
-from sentinel_rl.console import results
+from sentinel_rl.console import printable, results
 from sentinel_rl.risk import BeliefMeasure, RiskMeasure, parse_risk
 
 
@@ -26,21 +25,21 @@ def run(text: str, file: Path) -> None:
 def _per_column(measure: RiskMeasure, names: list[str], samples: np.ndarray) -> Table:
     table = _table(f"{measure} of {len(samples)} samples per column", "column", "mean", str(measure))
     for name, mean, value in zip(names, samples.mean(axis=0), measure.of(samples, axis=0), strict=True):
-        table.add_row(escape(name), f"{mean:.6g}", f"{value:.6g}")
+        table.add_row(name, f"{mean:.6g}", f"{value:.6g}")
     return table
 
 
 def _of_models(measure: BeliefMeasure, names: list[str], samples: np.ndarray) -> Table:
     title = f"{len(names)} equally likely models, {len(samples)} samples of each"
     table = _table(title, "models", "mean", str(measure))
-    table.add_row(escape(", ".join(names)), f"{samples.mean():.6g}", f"{measure.of(samples.T):.6g}")
+    table.add_row(", ".join(names), f"{samples.mean():.6g}", f"{measure.of(samples.T):.6g}")
     return table
 
 
 def _table(title: str, *columns: str) -> Table:
     table = Table(title=title)
     for place, column in enumerate(columns):
-        table.add_column(escape(column), justify="right" if place else "left")
+        table.add_column(column, justify="right" if place else "left")
     return table
 
 
@@ -59,7 +58,7 @@ def _parse(where: str, lines: Iterable[str]) -> tuple[list[str], np.ndarray]:
         raise ValueError(f"{where} holds no samples: give a header line, then one line of numbers per sample")
     header = rows[0][1]
     numbers = [_numbers(place, header, row) for place, row in rows[1:]]
-    return [name.strip() for name in header], np.array(numbers)
+    return [printable(name.strip()) for name in header], np.array(numbers)
 
 
 def _numbers(place: str, header: list[str], row: list[str]) -> list[float]:

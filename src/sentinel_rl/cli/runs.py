@@ -10,10 +10,9 @@ from sentinel_rl.cli.environments import EnvRequest, require_trust
 from sentinel_rl.envs.handle import EnvHandle, resolve_env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.configuration import restored
-from sentinel_rl.storage.run_folder import status
-from sentinel_rl.training import legacy
 from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.policy import load_policy, policy_file, policy_path, shipped_policies
+from sentinel_rl.training.run_notes import read_notes
 from sentinel_rl.training.schedule import PLAN_OPTIONS, make_plan
 
 
@@ -122,23 +121,19 @@ def read_run(path: Path, trust: bool = False) -> Run:
 
     Raises:
         UsageError: when there is none.
+        CorruptError: for a folder or a file that tells what no training has.
     """
     file = policy_path(path)
     if file.is_file():
         saved = load_policy(file)
         request = {"env": saved.handle.spec.name, "agent": saved.kind, "options": saved.options, "seeds": [saved.seed]}
         return Run(file, {**request, "steps": saved.steps}, trust=trust)
-    found = status(path)
-    configuration, about = found.configuration, found.about
-    if configuration is not None and legacy.is_legacy(configuration):
-        about = legacy.request(configuration)
-    if configuration is None or about is None or "env" not in about:
+    notes = read_notes(path)
+    if notes is None:
         needs_no_training = str(path) in fixed_names()
         hint = f", or an environment with --env for the policy {path}" if needs_no_training else ""
         raise UsageError(
             f"{path} holds no training run: give the folder that `sentinel train --out` was given, the file of a "
             f"policy, or one of {', '.join(shipped_policies())}{hint}"
         )
-    lines = (found.result or {}).get("seeds", [])
-    failed = frozenset(line["seed"] for line in lines if "failed" in line)
-    return Run(path, about, configuration.get("points", 200), configuration.get("gamma"), failed, trust)
+    return Run(path, *notes, trust)

@@ -5,7 +5,7 @@ import importlib
 import json
 import math
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,11 @@ from rich.table import Table
 from sentinel_rl.cli.ranges import Range, parse_ranges
 from sentinel_rl.cli.request import TrainingRequest
 from sentinel_rl.console import note, results
-from sentinel_rl.errors import NumericalError, SentinelWarning, UsageError
+from sentinel_rl.errors import CorruptError, NumericalError, SentinelWarning, UsageError
 from sentinel_rl.storage.atomic import make_folder, write_file
 from sentinel_rl.storage.configuration import plain
 from sentinel_rl.storage.lock import hold
+from sentinel_rl.storage.validation import number, require
 from sentinel_rl.training.compiled import Progress
 from sentinel_rl.training.metrics import find_metric, measure
 from sentinel_rl.training.population import use_all_cores
@@ -47,8 +48,9 @@ def run(
     use_all_cores()
     make_folder(file.parent)
     handle = asked.env.make()
-    with hold(file.with_name(f"{file.name}.lock")), _quiet(optuna):
-        study = _study(optuna, file, _description(asked, vary, metric, evaluate), seed, asked.steps)
+    # Optuna's own lock, held for moments, is FILE.lock: it would wait for ours, and then remove it.
+    with hold(file.with_name(f"{file.name}.in-use")), _quiet(optuna):
+        study = _study(optuna, file, _description(asked, vary, metric, evaluate), ranges, seed, asked.steps)
         _try_again(optuna, study)
 
         def objective(trial: Any) -> float:
@@ -91,11 +93,12 @@ def _description(asked: TrainingRequest, vary: Sequence[str], metric: str, evalu
     return json.dumps(plain({**training, "vary": sorted(vary), "metric": metric, "evaluate": evaluate}), sort_keys=True)
 
 
-def _study(optuna: Any, file: Path, description: str, seed: int, steps: int) -> Any:
+def _study(optuna: Any, file: Path, description: str, ranges: Iterable[str], seed: int, steps: int) -> Any:
     """The study of a file, a fresh one where there is none.
 
     Raises:
-        UsageError: where it holds another search, or no study.
+        UsageError: where it holds another search.
+        CorruptError: where it holds no study, or trials that no search makes.
     """
     journal = importlib.import_module("optuna.storages.journal")
     fresh = not file.exists()
@@ -105,9 +108,15 @@ def _study(optuna: Any, file: Path, description: str, seed: int, steps: int) -> 
         study = optuna.create_study(
             storage=storage, study_name=NAME, direction="maximize", load_if_exists=True, pruner=pruner
         )
-    except (ValueError, KeyError, TypeError) as error:
-        raise UsageError(f"{file} is no study of sentinel sweep, or is damaged ({error}): give another file") from error
-    known = study.user_attrs.get(_REQUEST)
+        known = study.user_attrs.get(_REQUEST)
+        _check_trials(study)
+    except OSError:
+        raise
+    except Exception as error:  # whatever a damaged or malicious file provokes in Optuna
+        raise CorruptError(
+            f"{file} is no study of sentinel sweep, or is damaged ({str(error) or type(error).__name__}): give another "
+            "file"
+        ) from error
     if fresh or known is None:
         study.set_user_attr(_REQUEST, description)
     elif known != description:
@@ -115,9 +124,24 @@ def _study(optuna: Any, file: Path, description: str, seed: int, steps: int) -> 
             f"{file} holds another search:\n  saved: {known}\n  asked: {description}\nGive another file, or ask for "
             "the saved one to resume it"
         )
+    if missing := {name for trial in _complete(study) for name in ranges if name not in trial.params}:
+        raise CorruptError(
+            f"{file} has trials without {', '.join(sorted(missing))}, which it varies: give another file"
+        )
     # A resumed search must not draw again what it began with.
     study.sampler = optuna.samplers.TPESampler(seed=seed + len(study.trials))
     return study
+
+
+def _check_trials(study: Any) -> None:
+    """Raise `ValueError` for a trial that cannot have been made by a search."""
+    for trial in _complete(study):
+        require(trial.values is not None and len(trial.values) == 1, "values", trial.values, "one number")
+        number(f"the value of trial {trial.number}", trial.values[0])
+
+
+def _complete(study: Any) -> list[Any]:
+    return [trial for trial in study.trials if trial.state.name == "COMPLETE"]
 
 
 def _try_again(optuna: Any, study: Any) -> None:
@@ -195,7 +219,7 @@ def _told(trial: Any) -> str:
 
 
 def _show(study: Any, file: Path, asked: TrainingRequest, ranges: Mapping[str, Range], metric: str) -> None:
-    complete = sorted((trial for trial in study.trials if trial.state.name == "COMPLETE"), key=lambda t: -t.value)
+    complete = sorted(_complete(study), key=lambda trial: -trial.value)
     if not complete:
         raise UsageError("no trial came to its end: give more steps, or other ranges")
     table = Table(title=f"{asked.agent} on {asked.env.name}: {len(complete)} of {len(study.trials)} trials complete")

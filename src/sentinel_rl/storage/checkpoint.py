@@ -19,6 +19,7 @@ from sentinel_rl.storage.arrays import describe, read_arrays, reading, to_host, 
 from sentinel_rl.storage.atomic import make_folder, new_folder, remove_folder, require_space, sync_file
 from sentinel_rl.storage.configuration import table
 from sentinel_rl.storage.manifest import Manifest, from_text, make_manifest, other_makers, require_fit, to_text
+from sentinel_rl.storage.validation import from_file
 
 STATE, MANIFEST = "state.npz", "manifest.json"
 
@@ -83,7 +84,7 @@ def load(
     """
     manifest = read_manifest(folder)
     if fit is not None:
-        with jax.enable_x64(True):  # shapes only, and no type is narrowed
+        with from_file(str(folder), "checkpoint"), jax.enable_x64(True):  # shapes only, and no type is narrowed
             like = jax.eval_shape(lambda tree: fit(tree, manifest), like)
     require_fit(manifest, describe(like), expect, str(folder))
     with reading(folder / STATE) as file:
@@ -181,6 +182,15 @@ class Saver:
             return None
         self.failures = 0
         return folder
+
+    def tidy(self, step: int) -> None:
+        """Remove old checkpoints that a process has left which was killed before it could.
+
+        Args:
+            step: of the checkpoint that is resumed from; nothing is removed where there is a newer one.
+        """
+        if saved(self.parent)[-1].step == step:
+            prune(self.parent, step, self.keep)
 
 
 NAME = re.compile(r"step_(\d{9,})(?:_(\d+))?")

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import Any
 
 import jax.numpy as jnp
+import numpy as np
 
 from sentinel_rl._version import __version__
 from sentinel_rl.errors import CorruptError, IncompatibleError
@@ -47,6 +48,10 @@ class Leaf:
     dtype: str
     prng: str | None = None
     crc32: int | None = None
+
+    def form(self) -> np.ndarray:
+        """An array that is as large for the one who looks, and a single number in memory."""
+        return np.broadcast_to(np.zeros((), self.dtype), self.shape)
 
     @property
     def kind(self) -> str:

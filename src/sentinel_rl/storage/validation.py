@@ -25,7 +25,7 @@ def from_file(where: str, what: str = "file") -> Iterator[None]:
     """Raise `CorruptError` for anything that an entry of a file provokes in the block."""
     try:
         yield
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError) as error:
         raise CorruptError(f"{where} is no {what} of sentinel-rl, or was edited: {error}") from error
 
 

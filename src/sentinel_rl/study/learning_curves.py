@@ -8,12 +8,16 @@ import numpy as np
 from jaxtyping import Float
 
 from sentinel_rl.errors import CorruptError, UsageError
-from sentinel_rl.storage.run_folder import status
+from sentinel_rl.storage.validation import from_file, names, require
 from sentinel_rl.training.episodes import monitor_file, read_monitor
 from sentinel_rl.training.history import curve_steps, ratio
+from sentinel_rl.training.run_notes import read_notes
+from sentinel_rl.training.schedule import LARGEST_STEP
 
 FILE = "curves.csv"
 _RESAMPLES = 1_000
+# Bytes of a file, and the largest number in it: sums of rewards, which are numbers of 32 bits, do not come near.
+_LARGEST_FILE, _LARGEST_VALUE = 2**28, 1e100
 
 
 class Curves(NamedTuple):
@@ -45,14 +49,14 @@ def read_curves(path: Path, points: int = 200) -> Curves:
         UsageError: for a folder without a run, or a run without episodes so far.
         CorruptError: for a damaged file.
     """
-    found = status(path)
-    if found.configuration is None or found.about is None or "seeds" not in found.about:
+    notes = read_notes(path)
+    if notes is None:
         raise UsageError(f"{path} holds no training run: give the folder that `sentinel train --out` was given")
     if (path / FILE).exists():
         steps, values = _read_file(path / FILE)
-        return Curves(path.name, found.about, steps, values, True)
-    steps, values = _from_episodes(path, found.about, points)
-    return Curves(path.name, found.about, steps, values, False)
+        return Curves(path.name, notes.request, steps, values, True)
+    steps, values = _from_episodes(path, notes.request, points)
+    return Curves(path.name, notes.request, steps, values, False)
 
 
 def band(
@@ -95,15 +99,31 @@ def held(curves: Float[np.ndarray, "S P"]) -> Float[np.ndarray, "S P"]:
 
 
 def _read_file(path: Path) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    try:
-        with open(path, newline="") as file:
-            (_, _, *names), *rows = csv.reader(file)
-        numbers = np.array([[float(cell) if cell else np.nan for cell in row] for row in rows]).reshape(len(rows), -1)
-        seeds, steps = np.unique(numbers[:, 0]), np.unique(numbers[:, 1])
-        table = numbers[:, 2:].reshape(len(seeds), len(steps), len(names))
-    except (ValueError, IndexError) as error:
-        raise CorruptError(f"{path} is no file of learning curves, or was edited: {error}") from error
-    return steps.astype(np.int64), {name: table[..., column] for column, name in enumerate(names)}
+    """The points of a file of curves, every one of which is checked."""
+    if path.stat().st_size > _LARGEST_FILE:
+        raise CorruptError(f"{path} has more than {_LARGEST_FILE} bytes: it was not written by sentinel train")
+    with from_file(str(path), "file of learning curves"):
+        try:
+            with open(path, newline="", encoding="utf-8") as file:
+                (first, second, *columns), *rows = csv.reader(file)
+        except (csv.Error, OSError) as error:
+            raise ValueError(error) from error
+        names("its columns", columns, at_least=1)
+        require((first, second) == ("seed", "step"), "its first columns", (first, second), "seed and step")
+        require(len(set(columns)) == len(columns), "its columns", columns, "different ones")
+        numbers = np.array([[float(cell) if cell else np.nan for cell in row] for row in rows])
+        require(numbers.ndim == 2 and numbers.shape[1] == len(columns) + 2, "its rows", numbers.shape, "as its columns")
+        steps = np.unique(numbers[:, 1])
+        seeds = numbers[:: len(steps), 0]  # in the order in which they were asked for
+        points = np.stack([np.repeat(seeds, len(steps)), np.tile(steps, len(seeds))], axis=1)
+        whole_table = len(np.unique(seeds)) == len(seeds) and np.array_equal(numbers[:, :2], points)
+        require(whole_table, "its rows", f"{len(numbers)} of them", "one per seed and step, in their order")
+        fine = bool(steps[0] >= 1 and steps[-1] <= LARGEST_STEP)
+        require(fine, "steps", steps[[0, -1]], f"from 1 to {LARGEST_STEP}")
+        values = numbers[:, 2:].reshape(len(seeds), len(steps), len(columns))
+        largest = float(np.max(np.abs(values), where=~np.isnan(values), initial=0.0))
+        require(largest <= _LARGEST_VALUE, "a value", largest, f"at most {_LARGEST_VALUE:g}")
+    return steps.astype(np.int64), {name: values[..., column] for column, name in enumerate(columns)}
 
 
 def _from_episodes(path: Path, about: dict[str, Any], points: int) -> tuple[np.ndarray, dict[str, np.ndarray]]:

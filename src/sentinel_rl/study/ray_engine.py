@@ -55,6 +55,8 @@ class RayEngine:
     def __init__(self, address: str | None = None):
         # Under `uv run` Ray would build the environment of every worker anew, and wait for it.
         os.environ.setdefault("RAY_ENABLE_UV_RUN_RUNTIME_ENV", "0")
+        # A task that does not fit into the memory of its node is killed by Ray, which would start it again for ever.
+        os.environ.setdefault("RAY_task_oom_retries", str(RETRIES))
         try:
             self._ray: Any = importlib.import_module("ray")
         except ImportError as error:

@@ -190,9 +190,7 @@ def _load(path: Path) -> tuple[dict[str, Any], dict[str, np.ndarray], dict[str, 
     cell = _described(manifest, path)
     with from_file(str(path), "record"):
         names("arrays", manifest.about["arrays"])
-        # As large as the arrays for the one who looks, and a single number in memory.
-        shapes = [np.broadcast_to(np.zeros((), leaf.dtype), leaf.shape) for leaf in manifest.leaves]
-        form = dict(zip(manifest.about["arrays"], shapes, strict=True))
+        form = dict(zip(manifest.about["arrays"], (leaf.form() for leaf in manifest.leaves), strict=True))
         record = manifest.about["record"]
         require(isinstance(record, dict), "record", record, "a dictionary")
         _check_notes(record)

@@ -286,7 +286,7 @@ class Training(BaseTraining):
 def fit_to(form: Any, manifest: Manifest) -> Any:
     """The form of a checkpoint, from the full form of a training: replays cut, the history as long as it was."""
     lengths = {
-        leaf.path.removeprefix("['history']['").removesuffix("']"): np.zeros(leaf.shape, leaf.dtype)
+        leaf.path.removeprefix("['history']['").removesuffix("']"): leaf.form()
         for leaf in manifest.leaves
         if leaf.path.startswith("['history']['")
     }

@@ -3,6 +3,7 @@
 import csv
 import io
 import json
+import math
 import warnings
 import zlib
 from collections.abc import Mapping, Sequence
@@ -187,7 +188,7 @@ def read_monitor(path: Path, run: int, steps: int) -> EpisodeTable:
     """
     try:
         rows = _rows_of(path.read_text())
-    except (OSError, TypeError, ValueError, LookupError, OverflowError, RecursionError) as error:
+    except (OSError, TypeError, ValueError, LookupError, OverflowError, RecursionError, csv.Error) as error:
         warnings.warn(
             f"the episodes before step {steps} are lost, training goes on: {path} is not readable ({error})",
             SentinelWarning,
@@ -204,6 +205,8 @@ def read_monitor(path: Path, run: int, steps: int) -> EpisodeTable:
 
 
 _COLUMNS = ["r", "l", "t", "terminated"]
+# More than any sum of rewards of 32 bits, and the steps that are counted in 32 bits: others were made up.
+_LARGEST_RETURN, _LONGEST_EPISODE = 1e100, 2**31
 
 
 def _checksum(about: Mapping[str, Any], rows: str) -> int:
@@ -226,4 +229,8 @@ def _rows_of(text: str) -> list[tuple[float, int, bool, float]]:
     found = csv.DictReader(rest.splitlines())
     if found.fieldnames != _COLUMNS or not first.startswith("#"):
         raise ValueError(f"its columns are {found.fieldnames}, not {_COLUMNS}")
-    return [(float(row["r"]), int(row["l"]), row["terminated"] == "1", float(row["t"])) for row in found]
+    rows = [(float(row["r"]), int(row["l"]), row["terminated"] == "1", float(row["t"])) for row in found]
+    for reward, length, _, now in rows:
+        if not (abs(reward) <= _LARGEST_RETURN and 1 <= length <= _LONGEST_EPISODE and math.isfinite(now)):
+            raise ValueError(f"an episode has a return of {reward:g}, {length} steps and a time of {now:g}")
+    return rows

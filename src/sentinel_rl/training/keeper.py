@@ -73,6 +73,7 @@ class Keeper:
         found = latest(self.saver.parent, self.training.form(), self.about, fit_checkpoint)
         if found is not None:
             self._restore(*found)
+            self.saver.tidy(self.training.t)
 
     def steps(self) -> list[int]:
         """The steps of the checkpoints that there are."""

@@ -215,8 +215,10 @@ def load_policy(path: str | Path, **measures: Any) -> SavedPolicy:
     policy, _ = load_archive(path, form)
     if "training" in about:
         training = read_training(policy["training"], about, agent, spec, str(path))
+        # Both sets of networks in the file: those that act, and those that training goes on with.
         policy = policy["policy"]
-    if not all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(policy) if jnp.issubdtype(leaf.dtype, jnp.floating)):
+    networks = jax.tree.leaves((policy, () if training is None else agent.policy(training.state)))
+    if not all(np.isfinite(leaf).all() for leaf in networks if jnp.issubdtype(leaf.dtype, jnp.floating)):
         raise CorruptError(f"{path} has weights that are not finite, and can choose nothing: restore it from a copy")
     handle = EnvHandle(spec, None, tuple(about["obs_shape"]), int(about["first_action"]))
     state = agent.with_policy(policy)

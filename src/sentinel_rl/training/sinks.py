@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TextIO, runtime_checkable
 
 import numpy as np
 
-from sentinel_rl.errors import UsageError
+from sentinel_rl.errors import CorruptError, UsageError
 from sentinel_rl.storage.atomic import make_folder, storage_errors, write_file
 
 # The mean return of the latest episodes, in logs.
@@ -111,9 +111,14 @@ class CSVSink:
         """Go back to the step at which a run is resumed."""
         if not run.resumed or self._file is not None or not self.path.exists():
             return
-        with open(self.path, newline="") as file:
-            head, *rows = csv.reader(file) if self.path.stat().st_size else [[]]
-        kept = [row for row in rows if len(row) == 4 and not (row[1] == str(run.seed) and int(row[0]) > run.step)]
+        try:
+            with open(self.path, newline="") as file:
+                head, *rows = csv.reader(file) if self.path.stat().st_size else [[]]
+            kept = [row for row in rows if len(row) == 4 and not (row[1] == str(run.seed) and int(row[0]) > run.step)]
+        except (csv.Error, ValueError) as error:
+            raise CorruptError(
+                f"{self.path} is no log of scalars, or is damaged ({error}): move it away, or log to another file"
+            ) from error
         text = io.StringIO()
         csv.writer(text, lineterminator="\n").writerows([head, *kept])
         write_file(self.path, text.getvalue())

@@ -23,6 +23,7 @@ from sentinel_rl.errors import NumericalError, SentinelWarning, UsageError
 from sentinel_rl.risk import RiskMeasure
 from sentinel_rl.storage.configuration import plain, restored
 from sentinel_rl.storage.run_folder import RunFolder, open_run, status
+from sentinel_rl.storage.validation import from_file
 from sentinel_rl.training import legacy
 from sentinel_rl.training.compiled import BaseTraining, Training
 from sentinel_rl.training.evaluation import EVALUATION_SEED, MOST_EPISODES
@@ -34,6 +35,7 @@ from sentinel_rl.training.metrics import Episodes
 from sentinel_rl.training.policy import best_file, policy_file, save_policy
 from sentinel_rl.training.progress import progress_bar
 from sentinel_rl.training.result import Result
+from sentinel_rl.training.run_notes import MOST_POINTS, check_request, plan_of
 from sentinel_rl.training.schedule import PLAN_OPTIONS, Plan, make_plan, require_seed, require_seeds, require_steps
 from sentinel_rl.training.session import Callback, Evaluator, Reporter, Session
 from sentinel_rl.training.signals import Stopper, catch_signals
@@ -41,7 +43,6 @@ from sentinel_rl.training.sinks import Logger, Sink
 from sentinel_rl.training.standing import Standing
 
 # What a run's folder holds beside configuration, checkpoints and the mark of its end.
-MOST_POINTS = 1_000_000
 ARTIFACTS = (
     "checkpoints/seed_*",
     "seed_*.monitor.csv",
@@ -245,6 +246,8 @@ def run_job(
     """
     if not is_whole(save_every, 1):
         raise UsageError(f"save_every must be a whole number of steps of at least 1, got {save_every!r}")
+    if isinstance(folder, str) and not folder:
+        raise UsageError('folder="" names no folder: give a name ("." is the current folder), or None')
     use_compilation_cache()
     together = job.handle.is_jax and on_step is None
     require_memory(job.agents if together else job.agents[:1], job.handle.spec)
@@ -423,8 +426,7 @@ def extended(job: Job, folder: str | Path) -> Job:
     saved = status(folder).configuration
     if saved is None:
         return job
-    plan = _upgraded(job, saved)["plan"]
-    horizon, steps = plan.get("horizon"), plan["steps"]
+    steps, horizon = plan_of(_upgraded(job, saved), folder)
     if job.plan.steps < steps or (job.plan.steps == steps and horizon is None):
         return job
     if isinstance(job.handle.env, VectorEnv):
@@ -440,7 +442,9 @@ def _upgraded(job: Job, saved: dict[str, Any]) -> Mapping[str, Any]:
     """The configuration of a run folder of version 0.1 in the form of this one."""
     if not legacy.is_legacy(saved):
         return saved
-    asked = legacy.request(saved)
+    with from_file("the configuration of version 0.1", "run"):
+        asked = legacy.request(saved)
+        check_request(asked)
     options = restored(asked["options"])
     handle = resolve_env(asked["env"])
     own = {name: value for name, value in options.items() if name not in PLAN_OPTIONS}

@@ -40,7 +40,7 @@ def training_form(agent: Agent, spec: EnvSpec, manifest: Manifest) -> dict[str, 
     whole_state = state_form(agent, spec)
     with jax.enable_x64(True):  # shapes only, and no type is narrowed
         state = jax.eval_shape(lambda tree: filled_part(tree, clock), whole_state)
-    leaves = {leaf.path: np.zeros(leaf.shape, leaf.dtype) for leaf in manifest.leaves if leaf.prng is None}
+    leaves = {leaf.path: leaf.form() for leaf in manifest.leaves if leaf.prng is None}
     world = [leaf for path, leaf in leaves.items() if path.startswith(_WORLD)]
     history = {
         path.removeprefix(_HISTORY).removesuffix("']"): leaf
