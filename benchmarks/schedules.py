@@ -3,9 +3,9 @@
     python benchmarks/schedules.py run --seeds 100 101 102
     python benchmarks/schedules.py show
 
-Small agents (K = 4, networks of 64-64) learn in the Guarded Maze and on the windy cliff. The greedy actions in all cells
-are a policy whose exact law of the return is computed: its mean and its CVaR have no sampling error. Every run is a row
-of the file as soon as it is done, and rows that are there are not made again.
+Small agents (K = 4, networks of 64-64) learn in the Guarded Maze and on the windy cliff. The greedy actions in all
+cells are a policy whose exact law of the return is computed: its mean and its CVaR have no sampling error. Every run is
+a row of the file as soon as it is done, and rows that are there are not made again.
 """
 
 import argparse

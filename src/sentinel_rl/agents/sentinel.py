@@ -262,9 +262,10 @@ class SentinelAgent(ReplayAgent):
 
     def _now(self, state: SentinelState) -> Self:
         """The agent with the measures that an alpha schedule has come to."""
-        if state.tightened is None:
+        if self.alpha_start is None or state.tightened is None:
             return self
-        epistemic, aleatory = (loosened(m, self.alpha_start, state.tightened) for m in (self.epistemic, self.aleatory))
+        start, share = self.alpha_start, state.tightened
+        epistemic, aleatory = loosened(self.epistemic, start, share), loosened(self.aleatory, start, share)
         return dataclasses.replace(self, epistemic=epistemic, aleatory=aleatory)
 
     @property

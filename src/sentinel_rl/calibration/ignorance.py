@@ -196,7 +196,7 @@ def _nearest(rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
         part = rows[start : start + _BATCH]
         apart = np.einsum("nf,nf->n", part, part)[:, None] - 2 * part @ seen.T + squares[None]
         found.append(np.partition(apart, place, axis=1)[:, place])
-    return np.sqrt(np.maximum(np.concatenate(found), 0.0))
+    return np.asarray(np.sqrt(np.maximum(np.concatenate(found), 0.0)))
 
 
 def _mahalanobis(rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
@@ -206,4 +206,4 @@ def _mahalanobis(rows: np.ndarray, seen: np.ndarray) -> np.ndarray:
     level = np.trace(covariance) / len(covariance) or 1.0  # where nothing varies, a plain distance
     covariance += _RIDGE * level * np.eye(len(covariance))
     away = rows - centre
-    return np.sqrt(np.einsum("tf,tf->t", away, np.linalg.solve(covariance, away.T).T))
+    return np.asarray(np.sqrt(np.einsum("tf,tf->t", away, np.linalg.solve(covariance, away.T).T)))

@@ -5,6 +5,7 @@ priors do, unless what they learnt elsewhere happens to cancel them there too.
 """
 
 import dataclasses
+import math
 from typing import Any
 
 import equinox as eqx
@@ -142,7 +143,7 @@ def _louder(key: jax.Array, tree: Any, axes: int) -> Any:
     def one(key: jax.Array, leaf: Array) -> Array:
         if leaf.ndim == axes + 2:
             rows, columns = leaf.shape[-2:]
-            return leaf * ((rows + columns) / rows) ** 0.5
+            return leaf * math.sqrt((rows + columns) / rows)
         return leaf + jax.random.uniform(key, leaf.shape, leaf.dtype, -1.0, 1.0)
 
     return jax.tree.unflatten(structure, list(map(one, keys, leaves)))
