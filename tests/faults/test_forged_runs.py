@@ -63,10 +63,11 @@ def forge(file, place: str, value: Any) -> None:
     target = content
     for parent in parents:
         target = target[int(parent) if parent.isdecimal() else parent]
-    if value is DELETED:
-        target.pop(last, None)
-    else:
-        target[int(last) if last.isdecimal() else last] = value
+    key = int(last) if last.isdecimal() else last
+    if value is not DELETED:
+        target[key] = value
+    elif key in target or isinstance(target, list):
+        del target[key]
     if file.name == CONFIG:
         content["hash"] = digest(content.get("configuration"))
     file.write_text(json.dumps({**content, "checksum": digest(content)}))
