@@ -3,10 +3,12 @@
 import base64
 import contextlib
 import json
+import socket
 import sys
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 
 import jax
@@ -376,6 +378,25 @@ def test_old_sessions_make_room(live, monkeypatch):
     names = [live.session(None).name for _ in range(3)]
     assert live.session(names[2]).name == names[2]
     assert live.session(names[0]).name != names[0]
+
+
+def test_whoever_is_told_the_address_can_connect(make, monkeypatch):
+    """Even before the server takes connections: they wait."""
+
+    class Late:
+        def run(self, sockets):
+            pass
+
+    told = []
+
+    def tell(address):
+        place = urllib.parse.urlsplit(address)
+        socket.create_connection((place.hostname, place.port), timeout=5).close()
+        told.append(address)
+
+    monkeypatch.setattr(module, "make_server", lambda live: Late())
+    module.serve(make, open_browser=False, tell=tell)
+    assert len(told) == 1
 
 
 def test_the_missing_extra_is_named_and_a_port_that_is_taken(monkeypatch):

@@ -289,6 +289,7 @@ def serve(
     with listening(port) as place:
         live = Live(make, place.getsockname()[1])
         server = make_server(live)
+        place.listen()  # who is told the address may come before the server does: the connection waits
         tell(live.address)
         if open_browser:
             threading.Timer(0.5, webbrowser.open, [live.address]).start()
