@@ -275,8 +275,8 @@ MUTATIONS: list[Mutation] = [
     ),
     m(
         "replay.py",
-        "rows=replay.rows[:t], queue=",
-        "rows=replay.rows[: t - 1], queue=",
+        "(replay.rows[:t], replay.queue[:, :t])",
+        "(replay.rows[: t - 1], replay.queue[:, :t])",
         "training/test_compiled.py::test_only_the_filled_part_of_a_replay_is_saved",
     ),
     # training

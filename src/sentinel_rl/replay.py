@@ -1,6 +1,5 @@
 """A ring of transitions from which every member draws only what its mask lets it see."""
 
-import dataclasses
 from collections.abc import Callable
 from typing import Any, Literal, NamedTuple, get_args
 
@@ -267,8 +266,8 @@ def filled_part(tree: Any, t: int) -> Any:
     """Cut every replay in a tree to what has been written in the first ``t`` steps; the rest is zero."""
 
     def cut(replay: Replay) -> Any:
-        frames = None if replay.frames is None else replay.frames[:t]
-        return dataclasses.replace(replay, rows=replay.rows[:t], queue=replay.queue[:, :t], frames=frames)
+        short = eqx.tree_at(lambda node: (node.rows, node.queue), replay, (replay.rows[:t], replay.queue[:, :t]))
+        return short if short.frames is None else eqx.tree_at(lambda node: node.frames, short, short.frames[:t])
 
     return map_replays(cut, tree)
 

@@ -55,7 +55,7 @@ def accept(name: str, option: str, value: Any) -> None:
     if option in PLAN_OPTIONS:
         plan = make_plan(1_000, {}, {option: value})
         assert plan.learn_times.size <= 1_000
-        assert all(np.isfinite(plan.exploration))
+        assert all(np.isfinite(number) for number in plan.exploration if number is not None)
         return
     handle = ROAD if name.startswith("highway") else POLE
     agent = make_agent(name, handle, **{**({"action": 0} if name == "constant" else {}), option: value})

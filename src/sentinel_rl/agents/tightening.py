@@ -24,7 +24,7 @@ def has_alpha(measure: RiskMeasure) -> bool:
     return isinstance(measure, _WITH_ALPHA)
 
 
-def loosened(measure: RiskMeasure, start: float | Array, share: Float[Array, ""]) -> RiskMeasure:
+def loosened(measure: RiskMeasure, start: float | Array, share: float | Float[Array, ""]) -> RiskMeasure:
     """The measure on the way from ``alpha = start`` to its own, after a share of the way; others stay as they are.
 
     Example:
