@@ -1,5 +1,7 @@
 """Environments of other packages start with the agents' defaults: no range of rewards or returns is asked for."""
 
+from collections.abc import Iterator
+
 import gymnasium
 import numpy as np
 import pytest
@@ -16,6 +18,16 @@ pytestmark = [
 
 # Sizes only: all else is the default.
 SMALL = {"k": 2, "capacity": 200, "samples": 8, "batch": 8, "warmup": 10, "learn_every": 20}
+
+
+@pytest.fixture(autouse=True)
+def drivers_as_they_were() -> Iterator[None]:
+    """highway-env's intersection changes the drivers of all its environments, in their class; that ends with a test."""
+    behavior = pytest.importorskip("highway_env.vehicle.behavior")
+    before = {name: value for name, value in vars(behavior.IDMVehicle).items() if name.isupper()}
+    yield
+    for name, value in before.items():
+        setattr(behavior.IDMVehicle, name, value)
 
 
 def made(package: str, name: str) -> gymnasium.Env:
