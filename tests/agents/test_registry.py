@@ -181,5 +181,21 @@ def test_an_agent_of_quantiles_is_made_again(given: dict[str, Any]):
     assert make_agent(name, POLE, **options) == agent
 
 
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (EnvSpec("states", 16, 3, structure="states"), ("table", 5e-3, 1e-5, 1, None)),
+        (EnvSpec("images", 75, 3, obs_shape=(5, 5, 3), structure="image"), ("cnn", 1e-3, 1e-5, 3, 8)),
+        (EnvSpec("numbers", 16, 3), ("mlp", 1e-3, None, 3, 64)),
+    ],
+)
+def test_the_learner_fits_what_is_observed_and_is_made_again(spec: EnvSpec, told: tuple[Any, ...]):
+    agent = make_agent("sentinel", spec)
+    found = (agent.encoder, agent.learning_rate, agent.learning_rate_end, agent.n_step, agent.pace.longest_bout)
+    assert found == told
+    name, options = named_options(agent) or ("", {})
+    assert make_agent(name, spec, **options) == agent
+
+
 def test_an_agent_of_an_unknown_class_has_no_name():
     assert named_options(Stubborn()) is None

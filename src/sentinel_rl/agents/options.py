@@ -19,6 +19,7 @@ from sentinel_rl.nets import resolve_encoder
 from sentinel_rl.risk import BeliefMeasure, CVaR, RiskMeasure, parse_risk
 
 _LEARNER_PACE = Pace(learn_every=2, warmup_fraction=0.01, epsilon_end=0.01, epsilon_fraction=0.02)
+_EXPLORING_PACE = dataclasses.replace(_LEARNER_PACE, epsilon_end=0.05, epsilon_fraction=0.1)
 # The first one is the default: a learner that learns, measured on the highway (`results/learner`) and elsewhere
 # (`results/elsewhere`). Its discount is `discount_for` the time limit. `paper` has the constants of the paper.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
@@ -63,7 +64,17 @@ QUANTILES: Mapping[str, Mapping[str, Any]] = {
         "n_step": 3,
         "target_every": 100,
         "explore": "member",
-        "pace": dataclasses.replace(_LEARNER_PACE, epsilon_end=0.05, epsilon_fraction=0.1, longest_bout=64),
+        "pace": dataclasses.replace(_EXPLORING_PACE, longest_bout=64),
+    },
+}
+# And what it changes once more for an encoder (`results/elsewhere`). Both end with small steps: where a step that leads
+# nowhere costs 2 % of the value, a policy that errs by as much in one state stays there for ever. Images need shorter
+# bouts. A table needs none, being optimistic; it has targets of one step, since an action would be blamed for what
+# explorers do after it; and it begins with large steps, since every entry is learnt by itself.
+ENCODERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "learner": {
+        "cnn": {"learning_rate_end": 1e-5, "pace": dataclasses.replace(_EXPLORING_PACE, longest_bout=8)},
+        "table": {"learning_rate": 5e-3, "learning_rate_end": 1e-5, "n_step": 1, "pace": _EXPLORING_PACE},
     },
 }
 # How the open places of the paper are read. `literal` reads line 12 of the algorithm as printed: target networks that
@@ -133,7 +144,9 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
     chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
     head = make_head(chosen.pop("head"), spec, float(chosen["gamma"]), chosen["time_limit"], **known)
     if isinstance(head, QuantileHead):
-        chosen |= {name: value for name, value in QUANTILES.get(preset, {}).items() if name not in options}
+        encoder = chosen["encoder"] if isinstance(chosen["encoder"], str) else ""
+        changed = {**QUANTILES.get(preset, {}), **ENCODERS.get(preset, {}).get(encoder, {})}
+        chosen |= {name: value for name, value in changed.items() if name not in options}
     return SentinelAgent(head, **chosen)
 
 
@@ -152,7 +165,8 @@ def discount_for(spec: EnvSpec) -> float:
 def preset_of(pace: Any) -> str | None:
     """The preset whose pace this is: the one thing of a preset that is no option."""
     for name, preset in PRESETS.items():
-        if pace in (preset["pace"], QUANTILES.get(name, {}).get("pace")):
+        others = (QUANTILES.get(name, {}), *ENCODERS.get(name, {}).values())
+        if pace in (preset["pace"], *(changed.get("pace") for changed in others)):
             return name
     return None
 

@@ -164,8 +164,11 @@ def spec_of(env: Any) -> EnvSpec:
         )
     observed = observations_of(observations, name)
     limit = env.spec.max_episode_steps if env.spec is not None else None
-    in_bytes = isinstance(observations, spaces.Box) and observations.dtype == np.uint8
+    ones = isinstance(observations, (spaces.Discrete, spaces.MultiDiscrete, spaces.MultiBinary))
+    in_bytes = ones or (isinstance(observations, spaces.Box) and observations.dtype == np.uint8)
     spec = EnvSpec(name, observed.size, int(actions.n), None, limit, in_bytes=in_bytes)
+    if isinstance(observations, spaces.Discrete):
+        return dataclasses.replace(spec, structure="states")
     if observed.image is None:
         low, high = _bounds(observations)
         return dataclasses.replace(spec, obs_low=low, obs_high=high)

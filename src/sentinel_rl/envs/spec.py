@@ -26,7 +26,8 @@ class EnvSpec(eqx.Module):
         action_names: what users call the actions; their numbers when None.
         obs_shape: in which the flat observation is to be read; a vector when None.
         structure: ``"rows"`` when the observation is a list of rows of which all but the first can be exchanged: the
-            first is the agent's own; ``"image"`` when it is one, of the shape (height, width, channels).
+            first is the agent's own; ``"image"`` when it is one, of the shape (height, width, channels); ``"states"``
+            when it is one-hot, the number of a state.
         gamma: the discount by which evaluations of the task judge a policy, whatever an agent learns with.
         copies: environments that are stepped together, whose transitions come in turn.
         in_bytes: the numbers of an observation are whole ones from 0 to 255, as those of images, and can be kept so.
@@ -42,7 +43,7 @@ class EnvSpec(eqx.Module):
     action_names: tuple[str, ...] | None = eqx.field(static=True, default=None)
     gamma: float = eqx.field(static=True, default=0.99)
     obs_shape: tuple[int, ...] | None = eqx.field(static=True, default=None)
-    structure: Literal["rows", "image"] | None = eqx.field(static=True, default=None)
+    structure: Literal["rows", "image", "states"] | None = eqx.field(static=True, default=None)
     copies: int = eqx.field(static=True, default=1)
     in_bytes: bool = eqx.field(static=True, default=False)
 

@@ -13,6 +13,7 @@ from sentinel_rl.nets.ensemble import (
 from sentinel_rl.nets.initial import Init, fan_in_uniform, glorot_uniform, orthogonal
 from sentinel_rl.nets.mlp import Layout, Networks, init_networks
 from sentinel_rl.nets.prior import PriorNetworks, add_prior, learnt_part, with_learnt
+from sentinel_rl.nets.table import Table
 
 __all__ = [
     "CNNEncoder",
@@ -24,6 +25,7 @@ __all__ = [
     "Networks",
     "PriorNetworks",
     "SetEncoder",
+    "Table",
     "add_prior",
     "fan_in_uniform",
     "glorot_uniform",

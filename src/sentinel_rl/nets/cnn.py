@@ -1,4 +1,4 @@
-"""An encoder of images: three convolutions and one dense layer."""
+"""An encoder of images: convolutions and one dense layer."""
 
 from typing import Any
 
@@ -16,9 +16,9 @@ from sentinel_rl.nets.initial import glorot_uniform
 PICTURE = 32
 # (size of the kernel, stride, channels) of the convolutions, for pictures (Mnih et al. 2015) and for grids.
 PICTURES = ((8, 4, 32), (4, 2, 64), (3, 1, 64))
-GRIDS = ((2, 1, 16), (2, 1, 32), (2, 1, 64))
+GRIDS = ((3, 1, 16), (3, 1, 32))
 # The smallest side that the convolutions of a grid leave something of.
-SMALLEST = 4
+SMALLEST = 5
 # What pictures are divided by; the codes of a grid are taken as they are.
 BYTE = 255.0
 

@@ -14,13 +14,14 @@ from sentinel_rl.nets.cnn import SMALLEST, CNNEncoder
 from sentinel_rl.nets.encoders import Encoder, SetEncoder
 from sentinel_rl.nets.initial import glorot_uniform
 from sentinel_rl.nets.mlp import init_networks
+from sentinel_rl.nets.table import LARGEST, init_table
 
-EncoderName = Literal["auto", "separate", "mlp", "set", "cnn"]
+EncoderName = Literal["auto", "separate", "mlp", "set", "cnn", "table"]
 
 # Sizes of the hidden layers where none are given.
-HIDDEN = {"separate": (32, 32, 128), "mlp": (256, 256), "set": (128, 128, 256), "cnn": (256,)}
+HIDDEN = {"separate": (32, 32, 128), "mlp": (256, 256), "set": (128, 128, 256), "cnn": (256,), "table": ()}
 
-_OF_STRUCTURE = {"rows": "set", "image": "cnn"}
+_OF_STRUCTURE = {"rows": "set", "image": "cnn", "states": "table"}
 
 
 class EncodedNetworks(eqx.Module):
@@ -93,6 +94,8 @@ def resolve_encoder(
         chosen = "mlp" if spec.structure is None else _OF_STRUCTURE[spec.structure]
         if chosen == "cnn" and min((spec.obs_shape or (0,))[:2]) < SMALLEST:
             chosen = "mlp"
+        if chosen == "table" and spec.obs_size * spec.num_actions > LARGEST:
+            chosen = "mlp"
     if hidden is not None:
         return chosen, tuple(hidden)
     return chosen, HIDDEN[chosen] if isinstance(chosen, str) else ()
@@ -139,10 +142,11 @@ def make_networks(
         key: of the weights.
         members: K.
         spec: of the environment; its structure decides where `encoder` is ``"auto"``: rows get ``"set"``, images
-            ``"cnn"``, all else ``"mlp"``.
+            ``"cnn"``, numbers of states ``"table"``, all else ``"mlp"``.
         outputs: n of every action.
         encoder: ``"separate"`` is one network per member and action (the paper), ``"mlp"`` one per member, ``"set"``
-            one for rows that can be exchanged, ``"cnn"`` one for images; or an `Encoder`.
+            one for rows that can be exchanged, ``"cnn"`` one for images, ``"table"`` no network but a number for
+            every state; or an `Encoder`.
         hidden: sizes of the hidden layers; those of `HIDDEN` when None.
         stretch: multiply numbers that the environment bounds narrowly, see `stretching`; where `encoder` is
             ``"separate"`` or ``"mlp"``.
@@ -156,6 +160,10 @@ def make_networks(
             layout: Literal["separate", "shared"] = "separate" if encoder == "separate" else "shared"
             scale = stretching(spec) if stretch else None
             return init_networks(key, members, spec.obs_size, spec.num_actions, outputs, sizes, layout, scale=scale)
+        if encoder == "table":
+            if sizes:
+                raise UsageError(f"the encoder 'table' has no hidden layers: leave out hidden={sizes}")
+            return init_table(members, spec, outputs)
         encoder = _named_encoder(spec, encoder, sizes)
     encoder_key, head_key = jax.random.split(key)
     try:

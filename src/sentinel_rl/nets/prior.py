@@ -18,6 +18,7 @@ from sentinel_rl.nets.cnn import CNNEncoder
 from sentinel_rl.nets.encoders import Encoder, SetEncoder
 from sentinel_rl.nets.ensemble import make_networks
 from sentinel_rl.nets.mlp import Networks
+from sentinel_rl.nets.table import Table
 
 # Folded into the key of the networks; splitting a key gives its first numbers, which this one is not among.
 _PRIOR = 0x5052494F
@@ -126,7 +127,11 @@ def with_learnt(networks: Any, learnt: Any) -> Any:
 
 
 def _spread(key: jax.Array, networks: Any) -> Any:
-    """Networks with larger weights and random biases."""
+    """Networks with larger weights and random biases; tables of outputs that are drawn for every state by itself."""
+    if isinstance(networks, Table):
+        limit = math.sqrt(3 / networks.entries.shape[1])  # outputs of a standard deviation of 1
+        drawn = jax.random.uniform(key, networks.entries.shape, minval=-limit, maxval=limit)
+        return dataclasses.replace(networks, entries=drawn)
     if isinstance(networks, Networks):
         return _louder(key, networks, axes=2)
     if isinstance(networks.encoder, _OWN_ENCODERS):
