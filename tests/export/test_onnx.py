@@ -147,6 +147,15 @@ def test_images_and_own_encoders_and_measures(side, tmp_path):
 
 
 @pytest.mark.clients
+def test_the_numbers_of_states(tmp_path):
+    agent = tiny(EnvSpec("States", 9, 3, (0.0, 1.0), 20, structure="states"), encoder="table", hidden=None)
+    entries = jax.random.normal(jax.random.key(1), agent.state.online.entries.shape)
+    agent.state = eqx.tree_at(lambda state: state.online.entries, agent.state, entries)
+    seen = np.eye(9, dtype=np.float32)
+    assert check_onnx(agent, to_onnx(agent, tmp_path / "table.onnx"), seen).actions == 9
+
+
+@pytest.mark.clients
 def test_shapes_and_counts_of_the_environment(tmp_path):
     """Observations of two axes go in as they are, and actions are counted from 1."""
     agent = tiny(Box2D(), reward_range=(0.0, 1.0), time_limit="bootstrap")

@@ -27,8 +27,11 @@ class Table(eqx.Module):
     num_actions: int = eqx.field(static=True)
 
     def __call__(self, obs: Float[Array, " obs"]) -> Float[Array, "K A n"]:
-        """Return the outputs of every member and action for one observation, which is one-hot."""
-        return self._outputs(self.entries[:, _state(obs)])
+        """Return the outputs of every member and action for one observation, which is one-hot.
+
+        A product, which adds zeros to the outputs of the state: policies that are exported need no reading of places.
+        """
+        return self._outputs(jnp.einsum("s,kso->ko", obs, self.entries))
 
     def batch(self, obs: Float[Array, "batch obs"]) -> Float[Array, "K batch A n"]:
         """Return the outputs of every member and action for many observations."""
