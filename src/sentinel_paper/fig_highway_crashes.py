@@ -83,9 +83,9 @@ def render(records: Records, out: Path) -> list[Path]:
     """Write the figure, the numbers and the page."""
     short, long = records.short, records.long
     setup = (
-        f"Every agent learns with {PRESETS[records.settings.preset].learning}. Shown are the crashes of the ego, added up "
-        "over the training, exploration included. The paper's caption says 1e6 steps, its "
-        "text and its table 1e5: both are shown. Epsilon declines over a share of all steps, so that a longer training "
+        f"Every agent learns with {PRESETS[records.settings.preset].learning}. Shown are the crashes of the ego, added "
+        "up over the training, exploration included. The paper's caption says 1e6 steps, its text and its table 1e5: "
+        "both are shown. Epsilon declines over a share of all steps, so that a longer training "
         f"explores longer. Bands are 95 % bootstrap intervals of the mean over runs. {REFERENCE_WORDS}"
     )
     longer = Section(

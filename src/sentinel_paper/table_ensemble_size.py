@@ -116,10 +116,10 @@ def render(found: Records, out: Path) -> list[Path]:
     """Write the figures, the numbers and the page."""
     records, highway = found.cartpole, found.highway
     setup = (
-        f"SENTINEL-K, risk-neutral; every agent learns with {PRESETS[records.settings.preset].learning}. Falls are episodes ended by the pole or the cart during "
-        "all steps of the training. Value is the mean discounted return of the frozen policy, at most 86.6. Shown are "
-        "the mean over the runs ± its standard error and the 95 % bootstrap interval. CDQN is one member that sees all "
-        "data; random learns nothing."
+        f"SENTINEL-K, risk-neutral; every agent learns with {PRESETS[records.settings.preset].learning}. Falls are "
+        "episodes ended by the pole or the cart during all steps of the training. Value is the mean discounted return "
+        "of the frozen policy, at most 86.6. Shown are the mean over the runs ± its standard error and the 95 % "
+        "bootstrap interval. CDQN is one member that sees all data; random learns nothing."
     )
     sections = [Section("K = 4 against the others", "", comparisons(records, METRICS, "K = 4", _rivals()))]
     files = []

@@ -110,7 +110,8 @@ def render(records: Records, out: Path) -> list[Path]:
     """Write the figures, the numbers and the page."""
     setup = (
         f"Every agent learns with {PRESETS[records.settings.preset].learning}, on a road with five lanes and ten other "
-        "vehicles; all have the same seeds. Crashes are episodes ended by a crash of the ego during the whole training, exploration included. "
+        "vehicles; all have the same seeds. Crashes are episodes ended by a crash of the ego during the whole "
+        "training, exploration included. "
         f"Value and CVaR .25 are of discounted returns of the frozen policy in {records.settings.episodes} episodes, "
         "per run, with the discount .99. Shown are the mean over the runs ± its standard error and the 95 % bootstrap "
         f"interval. {REFERENCE_WORDS}"
@@ -142,10 +143,11 @@ def words(records: Records) -> str:
     return (
         f"The highest value of a trained agent is {value[top].mean:.2f} ({top}), {abs(gain):.2f} "
         f"{'above' if gain > 0 else 'below'} a driver who always brakes ({value[BRAKE].mean:.2f}) and "
-        f"{value[CEILING].mean - value[top].mean:.2f} below the {CEILING} ({value[CEILING].mean:.2f}). The fewest crashes "
-        f"in training has {least} ({crashes[least].mean:.0f}); a random driver has {crashes['random'].mean:.0f} in as "
-        f"many steps. Composite and additive risk differ by {crashes[COMPOSITE].mean - crashes[ADDITIVE].mean:+.0f} "
-        f"crashes, composite and risk-neutral by {crashes[COMPOSITE].mean - crashes[NEUTRAL].mean:+.0f}."
+        f"{value[CEILING].mean - value[top].mean:.2f} below the {CEILING} ({value[CEILING].mean:.2f}). The fewest "
+        f"crashes in training has {least} ({crashes[least].mean:.0f}); a random driver has "
+        f"{crashes['random'].mean:.0f} in as many steps. Composite and additive risk differ by "
+        f"{crashes[COMPOSITE].mean - crashes[ADDITIVE].mean:+.0f} crashes, composite and risk-neutral by "
+        f"{crashes[COMPOSITE].mean - crashes[NEUTRAL].mean:+.0f}."
     )
 
 

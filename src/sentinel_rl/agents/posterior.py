@@ -94,7 +94,8 @@ class EncodedPosterior(eqx.Module):
     @property
     def parameters(self) -> int:
         """The number of learnable parameters."""
-        return sum(leaf.size for leaf in jax.tree.leaves(self.parameters_of_encoder)) + self.last.parameters
+        encoder = sum(int(leaf.size) for leaf in jax.tree.leaves(self.parameters_of_encoder))
+        return encoder + self.last.parameters
 
     @property
     def units(self) -> int:

@@ -175,8 +175,8 @@ def make_networks(
         if encoder in ("separate", "mlp"):
             layout: Literal["separate", "shared"] = "separate" if encoder == "separate" else "shared"
             scale = stretching(spec) if stretch else None
-            shape = members, spec.obs_size, spec.num_actions, outputs, sizes
-            return init_networks(key, *shape, layout, draw, scale)
+            of = members, spec.obs_size, spec.num_actions, outputs, sizes
+            return init_networks(key, *of, layout, draw, scale)
         encoder = _named_encoder(spec, encoder, sizes)
     encoder_key, head_key = jax.random.split(key)
     try:
