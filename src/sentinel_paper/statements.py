@@ -129,7 +129,9 @@ def headline(judged: Sequence[Judged]) -> str:
     where = f"under the preset `{under[0]}`"
     if len(under) > 1:
         rest = ", else ".join(f"under `{preset}` ({heading[preset]} of them)" for preset in under[1:])
-        where += f" where it was run ({heading[under[0]]} of them), else {rest}"
+        where += (
+            f" where it was run ({heading[under[0]]} of them), else {rest}; {heading[NO_PRESETS]} depend on no preset"
+        )
     words = (
         f"The paper's {' and '.join(HEADLINE_PARTS)} make {len(counted)} claims that an experiment can decide. Each is "
         f"counted once, {where}: {count_words(one.headline.verdict for one in counted)}."

@@ -89,7 +89,7 @@ def test_every_agent_can_be_made_from_every_preset(agent, preset):
             **{name: value for name, value in options.items() if name not in PLAN_OPTIONS},
         )
         plan = make_plan(task.steps, made.plan_defaults(task.steps), options)
-        assert plan.epsilon_end == (task.shared["epsilon_end"] if preset != "tuned" or agent == "random" else 0.01)
+        assert agent == "random" or plan.epsilon_end == (0.01 if preset == "tuned" else task.shared["epsilon_end"])
 
 
 LEARNERS = ("sentinel", "cdqn", "vdqn", "vdqn-cvar", "uadqn")
