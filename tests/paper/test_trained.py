@@ -23,6 +23,7 @@ from sentinel_paper.claims import Verdict
 from sentinel_paper.cli import reproduce
 from sentinel_paper.highway_agents import CEILING
 from sentinel_paper.metrics import against
+from sentinel_paper.registry import EXPERIMENTS
 from sentinel_paper.settings import CARTPOLE, HIGHWAY, PRESETS
 from sentinel_paper.trained import FIRST_SEED, Contender, Execution, Settings
 from sentinel_rl.agents.registry import fixed_names
@@ -204,3 +205,20 @@ def test_the_numbers_of_single_runs_are_enough_for_the_statistics(results, recor
     assert told == shown
     page = (results("table-highway") / "table-highway.json").read_text()
     assert f"{summarise(ours, worse='high').mean:.1f} crashes" in page
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """Records that experiments share."""
+    return tmp_path_factory.mktemp("kept")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [experiment.name for experiment in EXPERIMENTS if experiment.grid])
+def test_every_experiment_runs_with_the_tuned_preset(name, kept, tmp_path):
+    """Nothing is fake here: all agents and reference drivers are trained and evaluated, all files are written."""
+    common = ["--preset", "tuned", "--quick", "--records", str(kept), "--out", str(tmp_path)]
+    done = CliRunner().invoke(app, [name, *common])
+    assert done.exit_code == 0, done.output
+    page = json.loads((tmp_path / f"{name}.json").read_text())
+    assert (page["options"]["preset"], page["quick"]) == ("tuned", True)
