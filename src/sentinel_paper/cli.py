@@ -39,9 +39,7 @@ def reproduce(
     steps: Annotated[
         int | None, typer.Option(min=1, max=1_000_000_000, help="Steps of a run; the paper's number if not given.")
     ] = None,
-    preset: Annotated[
-        str | None, typer.Option(help="What to take for the options that the paper leaves open; --list names all.")
-    ] = None,
+    preset: Annotated[str | None, typer.Option(help="Which options the agents learn with; --list names all.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Make it tiny, to see that all of it works.")] = False,
     seed: Annotated[
         int | None, typer.Option(min=0, max=2_000_000_000, help="First seed of the runs; a fixed one if not given.")
@@ -69,6 +67,7 @@ def reproduce(
     - `sentinel reproduce gauss-mix-cvar --runs 4000 --seed 1 --out results/large`
     - `sentinel reproduce table-highway --runs 50`
     - `sentinel reproduce table-ensemble-size --preset literal --runs 100`
+    - `sentinel reproduce table-highway --preset tuned --seed 3000`: agents that have learnt to drive
     - `sentinel reproduce all --quick --out results/quick`: each into a folder of its own, then a report
     """
     if listing:
@@ -180,11 +179,11 @@ def _grid_bar(title: str) -> Iterator["GridReport"]:
 
 
 def _folder(experiment: Experiment, settings: Any) -> str:
-    """The folder of an experiment's files; other presets than that of the headline have one of their own."""
-    from sentinel_paper.settings import HEADLINE_PRESET
+    """The folder of an experiment's files; other presets than the default have one of their own."""
+    from sentinel_paper.settings import DEFAULT_PRESET
 
-    preset = getattr(settings, "preset", HEADLINE_PRESET)
-    return experiment.name if preset == HEADLINE_PRESET else f"{experiment.name}-{preset}"
+    preset = getattr(settings, "preset", DEFAULT_PRESET)
+    return experiment.name if preset == DEFAULT_PRESET else f"{experiment.name}-{preset}"
 
 
 def _settings(experiment: Experiment, asked: dict[str, Any], quick: bool) -> Any:
@@ -200,10 +199,10 @@ def _settings(experiment: Experiment, asked: dict[str, Any], quick: bool) -> Any
 
 
 def _presets() -> str:
-    from sentinel_paper.settings import HEADLINE_PRESET, PRESETS
+    from sentinel_paper.settings import DEFAULT_PRESET, PRESETS
 
-    names = ", ".join(f"{name} (default)" if name == HEADLINE_PRESET else name for name in PRESETS)
-    return f"Presets of the experiments that train agents: {names}"
+    told = [f"  {name}{' (default)' * (name == DEFAULT_PRESET)}: {preset.words}" for name, preset in PRESETS.items()]
+    return "\n".join(["Presets of the experiments that train agents:", *told])
 
 
 def _experiments() -> Table:

@@ -8,7 +8,7 @@ from sentinel_paper.claims import Claim, Finding, by_name
 from sentinel_paper.curves import draw_bands
 from sentinel_paper.metrics import FALLS, TAIL, VALUE, comparisons, summaries
 from sentinel_paper.output import Section
-from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
+from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK, PRESETS
 from sentinel_paper.trained import Contender, Execution, GridReport, Records, Settings
 from sentinel_paper.trained_page import publish_grid
 from sentinel_rl import plotting
@@ -62,7 +62,8 @@ def render(records: Records, out: Path) -> list[Path]:
     """Write the figure, the numbers and the page."""
     setup = (
         "SENTINEL-4 with four values of λ: λ = 0 averages the members, λ = ∞ selects one of them. The paper's caption "
-        "says risk-neutral, its text CVaR .25 o CVaR .25: both are shown. Falls are episodes ended by the pole or the "
+        "says risk-neutral, its text CVaR .25 o CVaR .25: both are shown. Every agent learns with "
+        f"{PRESETS[records.settings.preset].learning}. Falls are episodes ended by the pole or the "
         "cart during all steps of the training."
     )
     compared = [

@@ -3,13 +3,26 @@
 import dataclasses
 from pathlib import Path
 
+import numpy as np
+
 from sentinel_paper import judging, trained
 from sentinel_paper.claims import Claim, Finding, by_name
 from sentinel_paper.curves import curve_rows, draw_bands
-from sentinel_paper.highway_agents import ADDITIVE, AGENTS, COMPOSITE, RIVALS, evaluations
+from sentinel_paper.highway_agents import (
+    ADDITIVE,
+    AGENTS,
+    BRAKE,
+    CEILING,
+    COMPOSITE,
+    REFERENCE_WORDS,
+    REFERENCES,
+    RIVALS,
+    RULE,
+    evaluations,
+)
 from sentinel_paper.metrics import CRASHES, TRAINING_TAIL, TRAINING_VALUE, overview, runs, summaries
 from sentinel_paper.output import Row, Section, csv_text
-from sentinel_paper.settings import HIGHWAY
+from sentinel_paper.settings import HIGHWAY, PRESETS
 from sentinel_paper.trained import Execution, GridReport, Settings
 from sentinel_paper.trained_page import publish_grid
 from sentinel_rl import plotting
@@ -19,6 +32,9 @@ NAME = "fig-highway-crashes"
 LONGER = 10
 LONG_RUNS = 10
 LABELS = (COMPOSITE, *RIVALS)
+CONTENDERS = (*AGENTS, *REFERENCES)
+# Lines beside the learning curves; a random driver crashes too often to be shown.
+LINES = {BRAKE: ":", RULE: "-.", CEILING: "--"}
 METRICS = (CRASHES, TRAINING_VALUE, TRAINING_TAIL)
 SETTINGS = Settings()
 PAPER = by_name(
@@ -48,11 +64,11 @@ def run(settings: Settings, report: GridReport, execution: Execution) -> Records
 
     Quickly, both horizons are the same: another one would be compiled anew.
     """
-    short = trained.run(HIGHWAY, AGENTS, settings, report, execution, evaluations(settings))
+    short = trained.run(HIGHWAY, CONTENDERS, settings, report, execution, evaluations(settings))
     long = dataclasses.replace(
         settings, runs=min(settings.runs, LONG_RUNS), steps=settings.steps * (1 if settings.quick else LONGER)
     )
-    return Records(short, trained.run(HIGHWAY, AGENTS, long, report, execution))
+    return Records(short, trained.run(HIGHWAY, CONTENDERS, long, report, execution))
 
 
 def findings(records: Records) -> list[Finding]:
@@ -67,25 +83,32 @@ def render(records: Records, out: Path) -> list[Path]:
     """Write the figure, the numbers and the page."""
     short, long = records.short, records.long
     setup = (
-        "Crashes of the ego, added up over the training, exploration included. The paper's caption says 1e6 steps, its "
-        "text and its table 1e5: both are shown. Epsilon declines over a share of all steps, so that a longer training "
-        "explores longer. Bands are 95 % bootstrap intervals of the mean over runs."
+        f"Every agent learns with {PRESETS[records.settings.preset].learning}. Shown are the crashes of the ego, added "
+        "up over the training, exploration included. The paper's caption says 1e6 steps, its text and its table 1e5: "
+        "both are shown. Epsilon declines over a share of all steps, so that a longer training "
+        f"explores longer. Bands are 95 % bootstrap intervals of the mean over runs. {REFERENCE_WORDS}"
     )
     longer = Section(
-        f"{long.settings.steps} steps", f"{long.settings.runs} runs each.", _unprinted(overview(long, AGENTS, METRICS))
+        f"{long.settings.steps} steps",
+        f"{long.settings.runs} runs each.",
+        _unprinted(overview(long, CONTENDERS, METRICS)),
     )
     curves = [
         {"horizon": part.settings.steps, **row}
         for part in (short, long)
-        for row in curve_rows(part, "terminations_curve", LABELS)
+        for row in curve_rows(part, "terminations_curve", (*LABELS, *LINES))
     ]
     with plotting.figure(13, 5.4) as drawing:
         for axes, part in zip(drawing.subplots(1, 2), (short, long), strict=True):
             draw_bands(axes, part, "terminations_curve", LABELS)
+            for label, style in LINES.items():
+                driven = part.found[label].arrays
+                mean = np.mean(np.asarray(driven["terminations_curve"], np.float64), axis=0)
+                axes.plot(driven["steps"], mean, style, color=plotting.BLACK, linewidth=1, label=label)
             axes.set(title=_size(part), ylabel="crashes")
         axes.legend(fontsize=9)
         files = publish_grid(
-            *(NAME, short, AGENTS, METRICS, drawing, out),
+            *(NAME, short, CONTENDERS, METRICS, drawing, out),
             setup=setup,
             findings=findings(records),
             words=_words(records),

@@ -7,7 +7,7 @@ from sentinel_paper.claims import Claim, Finding, by_name
 from sentinel_paper.curves import draw_bands
 from sentinel_paper.metrics import FALLS, TAIL, VALUE, comparisons, summaries
 from sentinel_paper.output import Section
-from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK
+from sentinel_paper.settings import CARTPOLE, NEUTRAL_RISK, PRESETS
 from sentinel_paper.trained import Contender, Execution, GridReport, Records, Settings
 from sentinel_paper.trained_page import draw_dots, publish_grid
 from sentinel_rl import plotting
@@ -53,7 +53,8 @@ def render(records: Records, out: Path) -> list[Path]:
     """Write the figure, the numbers and the page."""
     setup = (
         "SENTINEL-4 with the paper's four pairs of risk measures: CVaR .25 o CVaR .25, Wang .10 o Wang .10, CVaR .25 o "
-        "sd 1, sd 1 o CVaR .25, the epistemic measure first, and a risk-neutral agent beside them. Falls are episodes "
+        "sd 1, sd 1 o CVaR .25, the epistemic measure first, and a risk-neutral agent beside them. Every agent learns "
+        f"with {PRESETS[records.settings.preset].learning}. Falls are episodes "
         "ended by the pole or the cart during all steps of the training. sd is the mean minus the standard deviation: "
         "it is not monotone and so, unlike the paper says, not coherent."
     )

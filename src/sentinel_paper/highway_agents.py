@@ -1,4 +1,4 @@
-"""Who drives on the highway: the paper's seven agents with their printed numbers, and policies that learn nothing."""
+"""Who drives on the highway: the paper's seven agents with their printed numbers, and drivers that learn nothing."""
 
 from collections.abc import Mapping
 
@@ -10,6 +10,9 @@ COMPOSITE = "SENTINEL-4 composite"
 ADDITIVE = "SENTINEL-4 additive"
 NEUTRAL = "SENTINEL-4 risk-neutral"
 BRAKE = "always SLOWER"
+RULE = "rule of seven numbers"
+# No driver is known to be better: it plans with the exact model of the traffic, which no agent has.
+CEILING = "model search"
 
 
 _Pair = tuple[float, float]
@@ -41,13 +44,19 @@ AGENTS = (
         aleatory="cvar:0.25",
     ),
 )
-# What every highway table needs to be read: policies that learn nothing.
-POLICIES = (
+# What every highway table and figure needs to be read: drivers that learn nothing.
+REFERENCES = (
     Contender("random", "random"),
-    Contender("idle", "random", {"action": 1}),
     Contender(BRAKE, "random", {"action": 4}),
+    Contender(RULE, "highway-rule"),
+    Contender(CEILING, "highway-search", only_evaluated=True),
 )
-CONTENDERS = (*AGENTS, *POLICIES)
+REFERENCE_WORDS = (
+    f"The reference drivers learn nothing: a random one, one who always brakes, a {RULE} on what the agents observe, "
+    f"and a {CEILING} with the exact model, which is the ceiling. The {CEILING} is only evaluated: its crashes are "
+    "those of its evaluated episodes, scaled to as many steps."
+)
+CONTENDERS = (*AGENTS, *REFERENCES[:1], Contender("idle", "random", {"action": 1}), *REFERENCES[1:])
 RIVALS = tuple(agent.label for agent in AGENTS if agent.label != COMPOSITE)
 # The others usually drive at 21 to 24 m/s: the faster ones at 1.25 times that, as fast as the ego can.
 SHIFTS: Mapping[str, Options] = {

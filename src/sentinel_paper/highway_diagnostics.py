@@ -7,10 +7,11 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from sentinel_paper.curves import draw_bands, draw_shares
-from sentinel_paper.highway_agents import ADDITIVE, AGENTS, BRAKE, COMPOSITE, NEUTRAL, RIVALS
+from sentinel_paper.highway_agents import ADDITIVE, AGENTS, BRAKE, CEILING, COMPOSITE, NEUTRAL, RIVALS, RULE
 from sentinel_paper.metrics import Metric, first_means, last_means, summaries
 from sentinel_paper.output import Row
 from sentinel_paper.trained import FROZEN, Records
+from sentinel_rl import plotting
 from sentinel_rl.study import Record, Summary
 
 
@@ -61,8 +62,10 @@ def draw_diagnostics(records: Records, drawing: Figure) -> None:
     draw_bands(grid[0], records, "metric/epistemic", sentinels)
     grid[0].set(title="epistemic penalty over training")
     draw_bands(grid[1], records, "return_curve", (COMPOSITE, *RIVALS))
+    ceiling = float(np.nanmean(records.found[CEILING].arrays[f"eval/{FROZEN}/reward"]))
+    grid[1].axhline(ceiling, color=plotting.BLACK, linewidth=1, linestyle="--", label=CEILING)
     grid[1].set(title="return of training episodes")
-    shown: Sequence[str] = (*sentinels, "CDQN", BRAKE)
+    shown: Sequence[str] = (*sentinels, "CDQN", BRAKE, RULE, CEILING)
     for axes, kind in zip(grid[2:], ("lane", "speed"), strict=True):
         shares = {
             label: np.asarray(records.found[label].arrays[f"eval/{FROZEN}/{kind}"])

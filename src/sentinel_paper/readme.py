@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_paper.output import ABOUT, table
+from sentinel_paper.registry import HEADLINE_PARTS
 from sentinel_paper.report import collect, harmless
-from sentinel_paper.report_rows import size
-from sentinel_paper.settings import HEADLINE_PRESET
+from sentinel_paper.report_rows import size, verdict_rows
+from sentinel_paper.settings import DEFAULT_PRESET, PRESETS
 from sentinel_paper.statements import headline, judge, preference
 from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.atomic import write_file
@@ -43,7 +44,7 @@ def fill(readme: Path, folder: Path) -> Path:
 def block(folder: Path, base: Path) -> str:
     """The text between the markers; links are relative to `base`."""
     pages = harmless(collect(folder))
-    page = shown(pages)
+    page, judged = shown(pages), judge(pages)
     where = Path(os.path.relpath(folder, base)).as_posix()
     stem = f"{where}/{page['folder']}/{page['name']}"
     others = [f"[{other['folder']}]({where}/{other['folder']}/{other['name']}.md)" for other in pages if other != page]
@@ -52,18 +53,22 @@ def block(folder: Path, base: Path) -> str:
         table([_shortened(row) for row in page["results"]]),
         f"Means with 95 % bootstrap intervals over runs, {size(page)}: `{page['command']}`{_computed(page)} "
         f"([details]({stem}.md)).",
-        f"{headline(judge(pages))} **[Every claim with its verdicts and intervals]({where}/report.md)**"
+        f"{headline(judged)}",
+        table(verdict_rows(judged, HEADLINE_PARTS), "left"),
+        f"**[Every claim with its verdicts and intervals]({where}/report.md)**"
         + (f"; more results: {', '.join(others)}." if others else "."),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def shown(pages: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    """The page that the first screen shows: of the most wanted experiment, not a quick one, the headline preset."""
+    """The page that is shown: of the most wanted experiment, not a quick one, the first preset of the headline."""
+    order = list(PRESETS)
 
     def rank(page: Mapping[str, Any]) -> tuple[Any, ...]:
         place = _PREFERRED.index(page["name"]) if page["name"] in _PREFERRED else len(_PREFERRED)
-        return page["quick"], place, page["options"].get("preset", HEADLINE_PRESET) != HEADLINE_PRESET, preference(page)
+        preset = page["options"].get("preset", DEFAULT_PRESET)
+        return page["quick"], place, order.index(preset) if preset in order else len(order), preference(page)
 
     return min(pages, key=rank)
 

@@ -13,7 +13,7 @@ from sentinel_paper import output, registry, report_rows
 from sentinel_paper.claims import Verdict
 from sentinel_paper.output import table
 from sentinel_paper.report_html import html_page
-from sentinel_paper.settings import HEADLINE_PRESET
+from sentinel_paper.settings import PRESETS
 from sentinel_paper.statements import NO_PRESETS, NOT_RUN, Judged, headline, judge
 from sentinel_rl.errors import CorruptError, UsageError
 from sentinel_rl.storage.atomic import write_file
@@ -27,9 +27,13 @@ METHOD = (
     "significantly better than each of them, and does not hold when one of them is significantly better; otherwise it "
     "is undecided. A claim that is tested in several ways holds when it holds in all of them, and does not hold when "
     "it fails in one.\n\n"
-    "Every claim is one row. It has a verdict for each preset, which says what was taken for the options that the "
-    f"paper leaves open; effects are those of `{HEADLINE_PRESET}`, and the effects of other presets are in the last "
-    f'table. A claim marked {NO_PRESETS} is decided by an experiment that has no presets; "{NOT_RUN}" means that the '
+    "Every claim is one row, with a verdict for each preset side by side. A preset says which options the agents learn "
+    f"with: {'; '.join(f'`{name}`: {preset.words}' for name, preset in PRESETS.items())}. Verdicts differ between "
+    "presets where learning does: with the paper's constants an agent makes 447 updates in 100 000 decisions on the "
+    "highway, and hardly drives better than one who always brakes; with the learner it makes some 50 000.\n\n"
+    f"A claim is counted under the first of {', '.join(f'`{name}`' for name in PRESETS)} that it was run with, which "
+    "its row names; effects are those of that preset, and the effects of the others are in the last table. A claim "
+    f'marked {NO_PRESETS} is decided by an experiment that has no presets; "{NOT_RUN}" means that the '
     "experiment was not run under that preset. Where an experiment was run several times under one preset, the "
     "verdict is that of the result with the most runs. Of several comparisons the table shows the least favourable "
     "one; p is Holm-corrected. Higher values are better, fewer falls and crashes are better; brackets are 95 % "

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Sequence
 
-from sentinel_paper.settings import HEADLINE_PRESET
 from sentinel_paper.statements import NOT_RUN, Judged, Judgement, Page
 
 TextRow = dict[str, str]
@@ -37,13 +36,23 @@ def title(page: Page) -> str:
 
 
 def claim_rows(judged: Iterable[Judged]) -> list[TextRow]:
-    """The table that the report begins with: a row per statement, a column per preset."""
+    """The table that the report begins with: a row per statement, its headline, and a column per preset."""
     return [
-        {"claim": one.statement.text}
+        {"claim": one.statement.text, "verdict": _linked(one.headline), "counted under": one.headline_preset}
         | {preset: _linked(judgement) for preset, judgement in one.by_preset.items()}
-        | {f"effect with 95 % interval, {HEADLINE_PRESET}": one.headline.effects, "from": _sources(one)}
+        | {"effect with 95 % interval": one.headline.effects, "from": _sources(one)}
         | {"in the paper": one.statement.where, "name": f"`{one.statement.name}`"}
         for one in judged
+    ]
+
+
+def verdict_rows(judged: Iterable[Judged], parts: Sequence[str]) -> list[TextRow]:
+    """A short table of some parts of the paper: a row per statement, and the verdicts only."""
+    return [
+        {"claim": one.statement.text, "verdict": one.headline.verdict, "counted under": one.headline_preset}
+        | {preset: judgement.verdict for preset, judgement in one.by_preset.items()}
+        for one in judged
+        if one.statement.part in parts
     ]
 
 
@@ -55,7 +64,7 @@ def _linked(judgement: Judgement) -> str:
 
 
 def _sources(judged: Judged) -> str:
-    """Links to the pages of the headline preset, and commands for those that are missing."""
+    """Links to the pages of the preset that is counted, and commands for those that are missing."""
     found = {page["name"]: page for page in judged.headline.pages}
     return "; ".join(
         f"[{found[name]['folder']}, {size(found[name], with_preset=False)}](#{anchor(found[name])})"

@@ -1,8 +1,9 @@
-"""The paper's hyperparameter tables as values, and the presets: what is taken for the options that it leaves open.
+"""The paper's hyperparameter tables as values, and the presets: which options the agents learn with.
 
 A cell of an experiment has, in this order, the options of its task for all agents, those for its agent, those of the
-preset, and its own; later ones win. Another preset is one more value in `PRESETS`, where command line and report find
-it.
+preset, and its own; later ones win. A preset without the paper's constants has only its own options and those of the
+cell, on top of the library's defaults. Another preset is one more value in `PRESETS`, where command line and report
+find it.
 """
 
 import dataclasses
@@ -84,19 +85,57 @@ HIGHWAY = Task(
 
 # The library's option for how line 12 of the algorithm is read; nothing else in this package names it.
 READING_OPTION = "reading"
-# Options by "all", by task or by agent, later ones win. What the paper leaves open:
-# `sound` copies target networks, and its baselines explore by their own uncertainty, as their own papers say;
-# `literal` trains target networks (line 12 of the algorithm), and epsilon is shared by all agents (table 8).
-PRESETS: Mapping[str, Mapping[str, Options]] = {
-    "sound": {"all": {"epsilon_fraction": 0.25}},
-    "literal": {
-        "all": {"epsilon_fraction": 0.1},
-        **{agent: {READING_OPTION: "literal"} for agent in ("sentinel", "cdqn")},
-        **{agent: {"use_epsilon": True} for agent in ("vdqn", "vdqn-cvar", "uadqn")},
-    },
+
+
+@dataclasses.dataclass(frozen=True)
+class Preset:
+    """Which options the agents learn with.
+
+    Args:
+        learning: how agents learn with it, after "Every agent learns with".
+        words: what it is, in one sentence.
+        options: by ``"all"``, by task or by agent, later ones win.
+        constants: whether the tables of the paper come first; without them, the defaults of the library.
+    """
+
+    learning: str
+    words: str
+    options: Mapping[str, Options]
+    constants: bool = True
+
+
+# In the order of the headline: a claim is counted under the first of these that it was run with.
+PRESETS: Mapping[str, Preset] = {
+    # What the tuning finds for one agent (`docs/tuning.md`) is added here under the agent's name.
+    "tuned": Preset(
+        "the library's default learner (the same encoder, updates, batch, discount, time-limit rule, warm-up and "
+        "epsilon for all agents; the paper's constants are not used)",
+        "every agent learns with the library's default learner: an encoder that fits the observation, a minibatch of "
+        "64 every second step, a discount that follows from the time limit, and returns that go on through it",
+        {"all": {"preset": "learner"}},
+        constants=False,
+    ),
+    # What the paper leaves open is read soundly.
+    "sound": Preset(
+        "the paper's constants",
+        "the paper's constants; target networks are copied, and the baselines explore by their own uncertainty, as "
+        "their own papers say",
+        {"all": {"epsilon_fraction": 0.25}},
+    ),
+    # Line 12 of the algorithm, and the epsilon of table 8 for all agents.
+    "literal": Preset(
+        "the paper's constants",
+        "the paper's constants; target networks are trained by gradients, as the algorithm is printed, and all agents "
+        "explore with epsilon",
+        {
+            "all": {"epsilon_fraction": 0.1},
+            **{agent: {READING_OPTION: "literal"} for agent in ("sentinel", "cdqn")},
+            **{agent: {"use_epsilon": True} for agent in ("vdqn", "vdqn-cvar", "uadqn")},
+        },
+    ),
 }
-# The default of every command, and the preset under which report and README count.
-HEADLINE_PRESET = "sound"
+# That of every command where none is given.
+DEFAULT_PRESET = "sound"
 
 
 def require_preset(name: str) -> None:
@@ -105,23 +144,26 @@ def require_preset(name: str) -> None:
         raise UsageError(f"unknown preset {name!r}: choose one of {', '.join(PRESETS)}")
 
 
-def options_for(task: Task, agent: str, preset: str = HEADLINE_PRESET, own: Options | None = None) -> dict[str, Any]:
-    """All options of a cell: those of `own`, then of the preset, then of the paper's tables.
+def options_for(task: Task, agent: str, preset: str = DEFAULT_PRESET, own: Options | None = None) -> dict[str, Any]:
+    """All options of a cell: those of `own`, then of the preset, then of the paper's tables where it has them.
 
     Example:
         >>> options_for(HIGHWAY, "uadqn")["learn_every"], options_for(CARTPOLE, "sentinel", "literal")[READING_OPTION]
         ('triangular', 'literal')
+        >>> options_for(HIGHWAY, "uadqn", "tuned")
+        {'preset': 'learner'}
     """
     # The list of experiments names the presets too, and is printed without JAX.
     from sentinel_rl.agents.registry import agent_kind
     from sentinel_rl.training.schedule import PLAN_OPTIONS
 
     require_preset(preset)
-    chosen, known = PRESETS[preset], {*agent_kind(agent).options, *PLAN_OPTIONS}
-    common = {**task.shared, **chosen.get("all", {}), **chosen.get(task.name, {})}
+    chosen, known = PRESETS[preset].options, {*agent_kind(agent).options, *PLAN_OPTIONS}
+    shared, of_agent = (task.shared, task.agents.get(agent, {})) if PRESETS[preset].constants else ({}, {})
+    common = {**shared, **chosen.get("all", {}), **chosen.get(task.name, {})}
     return {
         **{name: value for name, value in common.items() if name in known},
-        **task.agents.get(agent, {}),
+        **of_agent,
         **chosen.get(agent, {}),
         **(own or {}),
     }

@@ -7,7 +7,7 @@ from sentinel_paper import trained
 from sentinel_paper.claims import Claim, Finding, Verdict, by_name
 from sentinel_paper.highway_agents import AGENTS, COMPOSITE
 from sentinel_paper.output import Page, Row, publish
-from sentinel_paper.settings import HIGHWAY
+from sentinel_paper.settings import HIGHWAY, PRESETS
 from sentinel_paper.trained import Execution, GridReport, Settings
 from sentinel_paper.trained_page import MEASURED_ONCE, about, seconds
 from sentinel_rl import plotting
@@ -79,7 +79,8 @@ def render(records: Records, out: Path) -> list[Path]:
     """Write the figure, the numbers and the page."""
     setup = (
         f"Seconds of training of {records.settings.steps} steps on the highway, compiling not counted: all runs of an "
-        "agent at once on one device, and one run alone. The paper's seconds are of one run on an NVIDIA Tesla T4."
+        "agent at once on one device, and one run alone. Every agent learns with "
+        f"{PRESETS[records.settings.preset].learning}. The paper's seconds are of one run on an NVIDIA Tesla T4."
     )
     rows = _rows(records)
     hours = sum(PRINTED[label] * PRINTED_RUNS for label in PRINTED) / HOUR

@@ -1,10 +1,21 @@
-"""Table 1: seven agents on the highway, and three policies that learn nothing."""
+"""Table 1: seven agents on the highway, and drivers that learn nothing."""
 
 from pathlib import Path
 
 from sentinel_paper import judging, trained
 from sentinel_paper.claims import Claim, Finding, by_name
-from sentinel_paper.highway_agents import ADDITIVE, AGENTS, BRAKE, COMPOSITE, CONTENDERS, NEUTRAL, RIVALS, evaluations
+from sentinel_paper.highway_agents import (
+    ADDITIVE,
+    AGENTS,
+    BRAKE,
+    CEILING,
+    COMPOSITE,
+    CONTENDERS,
+    NEUTRAL,
+    REFERENCE_WORDS,
+    RIVALS,
+    evaluations,
+)
 from sentinel_paper.highway_diagnostics import DIAGNOSTICS, diagnostics, draw_diagnostics
 from sentinel_paper.metrics import (
     CRASHES,
@@ -20,7 +31,7 @@ from sentinel_paper.metrics import (
     summaries,
 )
 from sentinel_paper.output import Section
-from sentinel_paper.settings import HIGHWAY, Options
+from sentinel_paper.settings import HIGHWAY, PRESETS, Options
 from sentinel_paper.trained import Execution, GridReport, Records, Settings
 from sentinel_paper.trained_page import draw_dots, publish_grid
 from sentinel_rl import plotting
@@ -98,18 +109,19 @@ ALL = (*MAIN, TRAINING_VALUE, TRAINING_TAIL, *TAILS)
 def render(records: Records, out: Path) -> list[Path]:
     """Write the figures, the numbers and the page."""
     setup = (
-        "Every agent learns with the paper's constants on a road with five lanes and ten other vehicles; all have the "
-        "same seeds. Crashes are episodes ended by a crash of the ego during the whole training, exploration included. "
+        f"Every agent learns with {PRESETS[records.settings.preset].learning}, on a road with five lanes and ten other "
+        "vehicles; all have the same seeds. Crashes are episodes ended by a crash of the ego during the whole "
+        "training, exploration included. "
         f"Value and CVaR .25 are of discounted returns of the frozen policy in {records.settings.episodes} episodes, "
-        "per run. Shown are the mean over the runs ± its standard error and the 95 % bootstrap interval. The last "
-        "three rows learn nothing."
+        "per run, with the discount .99. Shown are the mean over the runs ± its standard error and the 95 % bootstrap "
+        f"interval. {REFERENCE_WORDS}"
     )
     with plotting.figure(11, 10) as drawing:
         draw_diagnostics(records, drawing)
         files = plotting.save(drawing, out / f"{NAME}-diagnostics")
     with plotting.figure(13, 5.2) as drawing:
         for metric, axes in zip(MAIN, drawing.subplots(1, len(MAIN), sharey=True), strict=True):
-            draw_dots(axes, records, CONTENDERS, metric)
+            draw_dots(axes, records, CONTENDERS, metric, ceiling=CEILING)
         measured = (*ALL, *(metric for shift in evaluations(records.settings) for metric in shifted(shift.name)))
         return files + publish_grid(
             *(NAME, records, CONTENDERS, MAIN, drawing, out),
@@ -130,10 +142,12 @@ def words(records: Records) -> str:
     gain = value[top].mean - value[BRAKE].mean
     return (
         f"The highest value of a trained agent is {value[top].mean:.2f} ({top}), {abs(gain):.2f} "
-        f"{'above' if gain > 0 else 'below'} a driver who always brakes ({value[BRAKE].mean:.2f}). The fewest crashes "
-        f"in training has {least} ({crashes[least].mean:.0f}); a random driver has {crashes['random'].mean:.0f} in as "
-        f"many steps. Composite and additive risk differ by {crashes[COMPOSITE].mean - crashes[ADDITIVE].mean:+.0f} "
-        f"crashes, composite and risk-neutral by {crashes[COMPOSITE].mean - crashes[NEUTRAL].mean:+.0f}."
+        f"{'above' if gain > 0 else 'below'} a driver who always brakes ({value[BRAKE].mean:.2f}) and "
+        f"{value[CEILING].mean - value[top].mean:.2f} below the {CEILING} ({value[CEILING].mean:.2f}). The fewest "
+        f"crashes in training has {least} ({crashes[least].mean:.0f}); a random driver has "
+        f"{crashes['random'].mean:.0f} in as many steps. Composite and additive risk differ by "
+        f"{crashes[COMPOSITE].mean - crashes[ADDITIVE].mean:+.0f} crashes, composite and risk-neutral by "
+        f"{crashes[COMPOSITE].mean - crashes[NEUTRAL].mean:+.0f}."
     )
 
 

@@ -5,9 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from sentinel_paper.settings import HEADLINE_PRESET, Options, Task, options_for, require_preset
+import numpy as np
+
+from sentinel_paper.settings import DEFAULT_PRESET, Options, Task, options_for, require_preset
+from sentinel_rl.agents.registry import agent_kind
 from sentinel_rl.errors import SentinelError, UsageError
 from sentinel_rl.study import Cell, Evaluation, GridProgress, Record, Store, run_grid
+from sentinel_rl.training.metrics import tail_mean
 
 GridReport = Callable[[GridProgress], None]
 # Options are chosen on the seeds before it, results are reported on those from it on.
@@ -25,7 +29,7 @@ class Settings:
     Args:
         runs: of every agent, all with the same seeds.
         steps: of a run.
-        preset: what is taken for the options that the paper leaves open, see `sentinel_paper.settings`.
+        preset: which options the agents learn with, see `sentinel_paper.settings`.
         seed: of the first run; the others count on.
         episodes: in which a frozen policy is evaluated.
         points: of the curves.
@@ -34,7 +38,7 @@ class Settings:
 
     runs: int = 20
     steps: int = 100_000
-    preset: str = HEADLINE_PRESET
+    preset: str = DEFAULT_PRESET
     seed: int = FIRST_SEED
     episodes: int = 1_000
     points: int = 200
@@ -64,12 +68,15 @@ class Contender:
         agent: its name in the library.
         options: its own, beside those of the task and the preset.
         printed: the paper's numbers by metric, each a mean and a standard error.
+        only_evaluated: a policy that learns nothing and takes long to decide is not run for all steps of a training:
+            what it would do there is taken from the episodes of its evaluation.
     """
 
     label: str
     agent: str
     options: Options = dataclasses.field(default_factory=dict)
     printed: Mapping[str, tuple[float, float]] = dataclasses.field(default_factory=dict)
+    only_evaluated: bool = False
 
 
 @dataclasses.dataclass(frozen=True)
@@ -122,16 +129,17 @@ def cell(
     """The cell of a contender; `evaluations` come after that of the frozen policy in the task itself."""
     options = options_for(task, contender.agent, settings.preset, contender.options)
     if settings.quick:
-        options |= {name: value for name, value in QUICK_OPTIONS.items() if name in options}
+        known = agent_kind(contender.agent).options
+        options |= {name: value for name, value in QUICK_OPTIONS.items() if name in known}
     return Cell(
         agent=contender.agent,
         env=task.env,
-        steps=settings.steps,
+        steps=1 if contender.only_evaluated else settings.steps,
         seeds=settings.seeds if seeds is None else tuple(seeds),
         options=options,
         env_settings=task.quick if settings.quick else {},
         evaluations=(Evaluation(FROZEN, settings.episodes), *evaluations),
-        points=settings.points,
+        points=1 if contender.only_evaluated else settings.points,
         label=contender.label,
     )
 
@@ -165,7 +173,33 @@ def run(
     store = Store(execution.store)
     run_grid(wanted, store, execution.engine, execution.address, execution.shard, report, apart)
     found = {one.label: store.get(one) for one in wanted}
+    for contender in contenders:
+        if contender.only_evaluated and (record := found[contender.label]) is not None:
+            found[contender.label] = as_if_trained(record, settings)
     done = {label: record for label, record in found.items() if record is not None}
     if len(done) < len(found):
         raise Unfinished(f"{len(done)} of {len(found)} cells are done: run it without --shard when all shards are")
     return Records(settings, task, done)
+
+
+def as_if_trained(record: Record, settings: Settings) -> Record:
+    """The record of a policy that was only evaluated, with the numbers that a training of it would have.
+
+    A policy that learns nothing drives in training as in its evaluation: episodes end there at the same rate per step,
+    and have the same returns.
+    """
+    ends, lengths, returns = (
+        np.asarray(record.arrays[f"eval/{FROZEN}/{part}"], np.float64)
+        for part in ("terminated", "length", "discounted")
+    )
+    steps = np.linspace(0, settings.steps, settings.points + 1).round()[1:]
+    rate = ends.sum(axis=1) / lengths.sum(axis=1)
+    kept = {name: array for name, array in record.arrays.items() if name.startswith("eval/")}
+    of_training = {
+        "steps": steps.astype(int),
+        "terminations": rate * settings.steps,
+        "terminations_curve": rate[:, None] * steps,
+        "train_discounted_mean": returns.mean(axis=1),
+        "train_discounted_tail": tail_mean(returns, 0.25),
+    }
+    return dataclasses.replace(record, arrays={**of_training, **kept})

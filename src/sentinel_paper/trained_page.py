@@ -18,9 +18,16 @@ PRINTED_RUNS = 20
 MEASURED_ONCE = "one measurement, without interval"
 
 
-def draw_dots(axes: Axes, records: Records, contenders: Sequence[Contender], metric: Metric) -> None:
-    """Draw the mean and interval of every contender, and the paper's number as a hollow diamond, rows downwards."""
+def draw_dots(
+    axes: Axes, records: Records, contenders: Sequence[Contender], metric: Metric, ceiling: str | None = None
+) -> None:
+    """Draw the mean and interval of every contender, and the paper's number as a hollow diamond, rows downwards.
+
+    The mean of `ceiling` is a line that all others can be compared with.
+    """
     told = summaries(records, metric)
+    if ceiling is not None:
+        axes.axvline(told[ceiling].mean, color=plotting.BLACK, linewidth=1, linestyle="--", label=ceiling)
     for row, contender in enumerate(contenders):
         summary, paper = told[contender.label], contender.printed.get(metric.name)
         axes.plot([summary.low, summary.high], [row, row], color=plotting.BLUE)

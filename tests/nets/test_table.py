@@ -10,7 +10,7 @@ from sentinel_rl import make_agent
 from sentinel_rl.envs import EnvSpec
 from sentinel_rl.envs.handle import spec_of
 from sentinel_rl.errors import UsageError
-from sentinel_rl.nets import Networks, Table, add_prior, make_networks
+from sentinel_rl.nets import Networks, Table, add_prior, encoder_for, make_networks
 from sentinel_rl.nets.table import LARGEST
 
 STATES = EnvSpec("states", 16, 3, structure="states")
@@ -89,3 +89,10 @@ def test_a_discrete_observation_is_known_as_the_number_of_a_state(name: str, str
 def test_the_agent_for_states_has_a_table():
     agent = make_agent("sentinel", "FrozenLake-v1", k=2, atoms=5, capacity=10)
     assert (agent.encoder, agent.hidden) == ("table", ())
+
+
+@pytest.mark.parametrize("name", ["vdqn", "uadqn"])
+def test_agents_whose_last_layer_is_apart_have_a_network_all_the_same(name: str):
+    assert make_agent(name, STATES, preset="learner").encoder == "mlp"
+    with pytest.raises(UsageError, match="'table' has the outputs of every state, and no encoder before them"):
+        encoder_for(STATES, "table")

@@ -28,7 +28,8 @@ def test_list_has_every_experiment_with_its_place(invoke):
     for experiment in registry.EXPERIMENTS:
         line = next(line for line in done.output.splitlines() if f" {experiment.name} " in line)
         assert experiment.where in line
-    assert "sound (default), literal" in done.output
+    for name in ("tuned", "sound (default)", "literal"):
+        assert f"  {name}: " in done.output
 
 
 def test_the_same_seed_gives_the_same_bytes_and_another_does_not(invoke, tmp_path):

@@ -82,7 +82,7 @@ def test_both_are_filled_by_the_command(results, tmp_path, monkeypatch):
         "(found/table-highway/table-highway.svg)",
         "--preset sound",
         "8 runs of 100000 steps",
-        "on cpu, 30 s",
+        "on cpu, 36 s",
     ):
         assert words in text
     assert "claims that an experiment can decide. Each is counted once, under the preset `sound`: " in text
@@ -96,6 +96,7 @@ def test_the_most_wanted_page_is_shown():
         return {"name": name, "folder": name, "options": options, "quick": quick}
 
     wanted = [
+        page("table-highway", runs=8, preset="tuned"),
         page("table-highway", runs=50, preset="sound"),
         page("table-highway", runs=20, preset="sound"),
         page("table-highway", runs=99, preset="literal"),

@@ -113,6 +113,6 @@ def test_another_experiment_is_its_module_and_its_registration(added, tmp_path, 
     page = json.loads(Path("results/table-dice/table-dice.json").read_text())
     assert page["findings"][0]["name"] == "fair"
     assert (
-        "| The dice are fair. | [holds](#results-table-dice) | two dice: mean 7; exact |"
+        "| The dice are fair. | [holds](#results-table-dice) | – | – | two dice: mean 7; exact |"
         in Path("results/report.md").read_text()
     )

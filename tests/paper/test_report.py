@@ -108,11 +108,13 @@ def test_the_report_begins_with_one_table_of_all_claims(page, folder):
     rows = first.splitlines()[2:]
     assert {row.split(" | ")[1] for row in rows} >= {"[holds](#results-theorems)"}
     assert [row for row in rows if row.split(" | ")[1] == "not run"] == []
-    judged = {row.split("`")[1]: row.split(" | ")[2] for row in rows}
+    judged = {row.rsplit("`", 2)[1]: row.split(" | ")[4] for row in rows}
+    counted = {row.rsplit("`", 2)[1]: row.split(" | ")[2] for row in rows}
+    assert (counted["four-members-justified"], counted["theorem-1"]) == ("sound", "–")
     assert re.fullmatch(r"\[[\w ]+\]\(#results-table-ensemble-size-literal\)", judged["four-members-justified"])
     assert (judged["fewer-crashes"], judged["theorem-1"]) == ("not run", "–")
     assert len(rows) == page[: page.index("</table>")].count("<tr>") - 1
-    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {8}
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {10}
     links = re.findall(r"\]\(#([\w-]+)\)", first)
     assert {f'<a id="{link}"></a>' in text for link in links} == {True}
     assert [re.search(r"`([\w-]+)` \|$", row)[1] for row in rows] == [one.name for one in registry.STATEMENTS]
@@ -121,7 +123,7 @@ def test_the_report_begins_with_one_table_of_all_claims(page, folder):
 def test_what_is_not_there_is_told_with_its_command(folder, tmp_path):
     shutil.copytree(folder / "ftrl-gaussians", tmp_path / "ftrl-gaussians")
     page, twin = (path.read_text() for path in write_report(tmp_path))
-    assert "| not run |  | `sentinel reproduce table-highway` |" in twin
+    assert "| not run | sound | not run |  | `sentinel reproduce table-highway` |" in twin
     assert '<td class="missing">not run</td><td></td><td><code>sentinel reproduce table-highway</code></td>' in page
     assert re.search(r"21 claims .* under the preset `sound`: 1 holds, 1 does not hold, 19 are not run yet", twin)
 

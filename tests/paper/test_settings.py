@@ -7,6 +7,7 @@ import pytest
 
 from sentinel_paper.settings import CARTPOLE, HIGHWAY, PRESETS, READING_OPTION, options_for
 from sentinel_rl.agents import agent_names, make_agent
+from sentinel_rl.agents.options import discount_for
 from sentinel_rl.envs import make_env
 from sentinel_rl.errors import UsageError
 from sentinel_rl.training.schedule import PLAN_OPTIONS, make_plan
@@ -87,7 +88,49 @@ def test_every_agent_can_be_made_from_every_preset(agent, preset):
             make_env(task.env).spec,
             **{name: value for name, value in options.items() if name not in PLAN_OPTIONS},
         )
-        assert make_plan(task.steps, made.plan_defaults(task.steps), options).epsilon_end == task.shared["epsilon_end"]
+        plan = make_plan(task.steps, made.plan_defaults(task.steps), options)
+        assert agent == "random" or plan.epsilon_end == (0.01 if preset == "tuned" else task.shared["epsilon_end"])
+
+
+LEARNERS = ("sentinel", "cdqn", "vdqn", "vdqn-cvar", "uadqn")
+
+
+@pytest.mark.parametrize("agent", LEARNERS)
+@pytest.mark.parametrize("task", TASKS)
+def test_tuned_agents_are_the_librarys_learner(task, agent):
+    """Nothing of the paper's tables is left, but for what the library itself has by default."""
+    spec = make_env(TASKS[task].env).spec
+    options = options_for(TASKS[task], agent, "tuned")
+    assert options == {"preset": "learner"}
+    made, ours = make_agent(agent, spec, **options), make_agent("sentinel", spec)
+    plan, wanted = (make_plan(100_000, one.plan_defaults(100_000), {}) for one in (made, ours))
+    assert plan == wanted
+    assert (plan.learn.period, plan.warmup, plan.epsilon_fraction) == (2, 1_000, 0.02)
+    assert made.gamma == discount_for(spec) != HIGHWAY.shared["gamma"] or task == "cartpole"
+    for name in ("encoder", "hidden", "batch", "samples", "learning_rate", "target_every", "time_limit"):
+        assert getattr(made, name) == getattr(ours, name), name
+    assert made.encoder == {"highway": "set", "cartpole": "mlp"}[task]
+    assert made.time_limit == "bootstrap"
+    if agent in ("sentinel", "cdqn"):
+        assert made.support.high == pytest.approx(1 / (1 - made.gamma))
+
+
+def test_policies_that_learn_nothing_are_the_same_under_every_preset():
+    for name, own in (("random", {}), ("random", {"action": 4}), ("highway-rule", {}), ("highway-search", {})):
+        env = make_env(HIGHWAY.env).spec
+        made = [
+            make_agent(
+                name,
+                env,
+                **{
+                    option: value
+                    for option, value in options_for(HIGHWAY, name, preset, own).items()
+                    if option not in PLAN_OPTIONS
+                },
+            )
+            for preset in PRESETS
+        ]
+        assert made[0] == made[1] == made[2]
 
 
 def test_presets_differ_where_the_paper_is_open():
@@ -101,5 +144,5 @@ def test_presets_differ_where_the_paper_is_open():
 
 
 def test_unknown_preset():
-    with pytest.raises(UsageError, match="'louder': choose one of sound, literal"):
+    with pytest.raises(UsageError, match="'louder': choose one of tuned, sound, literal"):
         options_for(HIGHWAY, "sentinel", "louder")

@@ -3,8 +3,8 @@
 import pytest
 
 from sentinel_paper.claims import Verdict, together
-from sentinel_paper.registry import EXPERIMENTS, STATEMENTS
-from sentinel_paper.report_rows import claim_rows, side_by_side, size
+from sentinel_paper.registry import EXPERIMENTS, HEADLINE_PARTS, STATEMENTS
+from sentinel_paper.report_rows import claim_rows, side_by_side, size, verdict_rows
 from sentinel_paper.statements import NO_PRESETS, NOT_RUN, headline, judge, presets_of
 
 GRIDS = {experiment.name for experiment in EXPERIMENTS if experiment.grid}
@@ -62,8 +62,10 @@ def test_presets_stand_side_by_side_and_one_is_counted():
     assert words.endswith("Under `literal`, which was run for 1 of them, 1 is undecided.")
     (row,) = (row for row in claim_rows(judge(pages)) if row["name"] == "`fewer-crashes`")
     assert list(row) == [
-        *("claim", "sound", "literal", "effect with 95 % interval, sound", "from", "in the paper", "name")
+        *("claim", "verdict", "counted under", "sound", "literal", "effect with 95 % interval", "from"),
+        *("in the paper", "name"),
     ]
+    assert (row["verdict"], row["counted under"]) == (row["sound"], "sound")
     assert row["sound"] == "[holds](#results-table-highway)"
     assert row["literal"] == "[undecided](#results-table-highway-literal)"
     assert row["from"] == "[table-highway, 50 runs of 100000 steps](#results-table-highway)"
@@ -77,16 +79,67 @@ def test_the_preset_that_is_not_counted_changes_no_count():
 
 
 def test_another_preset_is_another_column():
-    pages = [page("table-highway", "table-highway-tuned", "tuned", fewer_crashes="holds")]
-    assert presets_of(pages) == ["sound", "tuned"]
-    assert of(pages, "fewer-crashes")["tuned"].verdict == "holds"
-    assert list(claim_rows(judge(pages))[0])[:3] == ["claim", "sound", "tuned"]
+    pages = [page("table-highway", "table-highway-own", "own", fewer_crashes="holds")]
+    assert presets_of(pages) == ["sound", "own"]
+    assert of(pages, "fewer-crashes")["own"].verdict == "holds"
+    assert list(claim_rows(judge(pages))[0])[3:5] == ["sound", "own"]
+
+
+def headlines(pages):
+    """The headline of every statement with its preset."""
+    return {one.statement.name: (one.headline.verdict, one.headline_preset) for one in judge(pages)}
+
+
+def test_tuned_is_the_headline_where_it_was_run():
+    pages = [
+        page("table-highway", fewer_crashes="does not hold", higher_value="undecided"),
+        page("table-highway", "table-highway-tuned", "tuned", fewer_crashes="holds"),
+        page("fig-highway-crashes", "fig-highway-crashes-literal", "literal", least_crashes="undecided"),
+        page("theorems", composite_coherent="holds"),
+    ]
+    found = headlines(pages)
+    assert found["fewer-crashes"] == ("holds", "tuned")
+    assert found["higher-value"] == ("undecided", "sound")
+    assert found["least-crashes-over-training"] == ("undecided", "literal")
+    assert found["theorem-1"] == ("holds", NO_PRESETS)
+    assert found["comparable-compositions"] == (NOT_RUN, "sound")
+    assert [of(pages, "fewer-crashes")[preset].verdict for preset in ("tuned", "sound", "literal")] == [
+        *("holds", "does not hold", NOT_RUN)
+    ]
+    words = headline(judge(pages))
+    assert "under the preset `tuned` where it was run (1 of them), else under `sound` (" in words
+    assert (
+        "else under `literal` (1 of them); 10 depend on no preset: 3 hold, 2 are undecided, 16 are not run yet."
+        in words
+    )
+    assert "Under `sound`, which was run for 2 of them, 1 does not hold, 1 is undecided." in words
+
+
+def test_a_quick_run_is_no_headline_beside_a_real_one():
+    quick = page("table-highway", "table-highway-tuned", "tuned", quick=True, fewer_crashes="holds")
+    real = page("table-highway", fewer_crashes="does not hold")
+    assert headlines([quick, real])["fewer-crashes"] == ("does not hold", "sound")
+    assert headlines([quick])["fewer-crashes"] == ("holds", "tuned")
+
+
+def test_the_readme_has_the_verdicts_of_all_presets():
+    pages = [
+        page("table-highway", "t", "tuned", fewer_crashes="holds"),
+        page("table-highway", fewer_crashes="undecided"),
+    ]
+    rows = verdict_rows(judge(pages), HEADLINE_PARTS)
+    assert len(rows) == len([one for one in STATEMENTS if one.part in HEADLINE_PARTS]) == 21
+    assert {"claim": "It has fewer crashes.", "verdict": "holds", "counted under": "tuned"} | {
+        "tuned": "holds",
+        "sound": "undecided",
+    } in rows
 
 
 def test_what_has_no_presets_is_counted_and_marked():
     pages = [page("theorems", composite_coherent="holds"), page("table-highway", preset="literal")]
     found = of(pages, "theorem-1")
-    assert (found["sound"].verdict, found["literal"].verdict) == ("holds", NO_PRESETS)
+    assert (found["sound"].verdict, found["literal"].verdict) == (NO_PRESETS, NO_PRESETS)
+    assert headlines(pages)["theorem-1"] == ("holds", NO_PRESETS)
 
 
 def test_of_several_results_under_one_preset_the_largest_decides():
@@ -119,7 +172,7 @@ def test_what_is_judged_in_several_ways_holds_in_all():
 def test_a_statement_of_two_experiments_needs_both(distances, laws, expected):
     pages = [page("fig-toy-wasserstein", sentinel_converges=distances)]
     pages += [] if laws is None else [page("fig-toy-laws", close_after_5000=laws)]
-    found = of(pages, "converges-in-distribution")["sound"]
+    (found,) = (one.headline for one in judge(pages) if one.statement.name == "converges-in-distribution")
     assert found.verdict == expected
     assert [one["name"] for one in found.pages] == [one["name"] for one in pages]
 

@@ -20,24 +20,28 @@ from sentinel_rl.risk import BeliefMeasure, CVaR, RiskMeasure, parse_risk
 
 _LEARNER_PACE = Pace(learn_every=2, warmup_fraction=0.01, epsilon_end=0.01, epsilon_fraction=0.02)
 _EXPLORING_PACE = dataclasses.replace(_LEARNER_PACE, epsilon_end=0.05, epsilon_fraction=0.1)
+# What all agents have in common that learn with the preset `learner`.
+_LEARNER: Mapping[str, Any] = {
+    "gamma": None,
+    "learning_rate": 1e-3,
+    "samples": 64,
+    "batch": 64,
+    "target_every": 500,
+    "time_limit": "bootstrap",
+    "encoder": "auto",
+    "pace": _LEARNER_PACE,
+}
 # The first one is the default: a learner that learns, measured on the highway (`results/learner`) and elsewhere
 # (`results/elsewhere`). Its discount is `discount_for` the time limit. `paper` has the constants of the paper.
 PRESETS: Mapping[str, Mapping[str, Any]] = {
     "learner": {
-        "gamma": None,
-        "learning_rate": 1e-3,
-        "samples": 64,
-        "batch": 64,
-        "target_every": 500,
-        "time_limit": "bootstrap",
+        **_LEARNER,
         "mask_rate": 0.75,
         "aleatory": CVaR(0.5),
         "epistemic": CVaR(0.5),
-        "encoder": "auto",
         "stretch": True,
         "draws": "shared",
         "head": "auto",
-        "pace": _LEARNER_PACE,
     },
     "paper": {
         "gamma": 0.99,
@@ -77,6 +81,9 @@ ENCODERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
         "table": {"learning_rate": 5e-3, "learning_rate_end": 1e-5, "n_step": 1, "pace": _EXPLORING_PACE},
     },
 }
+# Those of the agents that SENTINEL is compared with. By default they are what their own papers say; with `learner`
+# they learn as SENTINEL does, from the same encoder, and explore at random as well, by the same epsilon.
+BASELINE_PRESETS: Mapping[str, Mapping[str, Any]] = {"paper": {}, "learner": {**_LEARNER, "use_epsilon": True}}
 # How the open places of the paper are read. `literal` reads line 12 of the algorithm as printed: target networks that
 # are trained, not copied, and that choose the successor's action unweighted.
 READINGS: Mapping[str, Mapping[str, Any]] = {
@@ -148,6 +155,24 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
         changed = {**QUANTILES.get(preset, {}), **ENCODERS.get(preset, {}).get(encoder, {})}
         chosen |= {name: value for name, value in changed.items() if name not in options}
     return SentinelAgent(head, **chosen)
+
+
+def baseline_options(agent: type[Any], spec: EnvSpec, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of VDQN or UA-DQN that options stand for, those of a preset included.
+
+    Raises:
+        UsageError: for an unknown preset, or a value out of range.
+    """
+    own = dict(options)
+    preset = dict(_named(BASELINE_PRESETS, "preset", own))
+    if "gamma" in preset:
+        preset["gamma"] = discount_for(spec)
+    chosen = checked(agent, {**preset, **own})
+    if chosen.get("encoder") is not None:
+        if chosen["encoder"] == "auto" and spec.structure == "states":
+            chosen["encoder"] = "mlp"  # a table is no encoder, after which a posterior could stand
+        chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
+    return chosen
 
 
 def discount_for(spec: EnvSpec) -> float:

@@ -1,7 +1,8 @@
-"""A mean-field Gaussian posterior over the weights and biases of a network."""
+"""A mean-field Gaussian posterior over the weights and biases of a network, or of what follows an encoder."""
 
 import itertools
 import math
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -9,7 +10,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from sentinel_rl.nets import Networks, fan_in_uniform, init_networks
+from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.nets import EncodedNetworks, Networks, encoder_for, fan_in_uniform, init_networks, make_networks
 
 
 class Posterior(eqx.Module):
@@ -68,6 +70,58 @@ class Posterior(eqx.Module):
         return x
 
 
+class EncodedPosterior(eqx.Module):
+    """An encoder, and a `Posterior` over the linear layer that makes the values of its features.
+
+    The encoder is deterministic: its weights are learnt by the same loss, as a point. What the posterior is unsure of
+    is how features add up to values, not what the features are (a Bayesian last layer).
+
+    Args:
+        parameters_of_encoder: of the one network, with a leading axis of 1.
+        last: the posterior over the last layer.
+        encoder: whose parameters they are.
+    """
+
+    parameters_of_encoder: Any
+    last: Posterior
+    encoder: Any
+
+    @property
+    def sd(self) -> Networks:
+        """The standard deviations of the last layer."""
+        return self.last.sd
+
+    @property
+    def parameters(self) -> int:
+        """The number of learnable parameters."""
+        encoder = sum(int(leaf.size) for leaf in jax.tree.leaves(self.parameters_of_encoder))
+        return encoder + self.last.parameters
+
+    @property
+    def units(self) -> int:
+        """The number of weighted sums that are drawn: the outputs."""
+        return self.last.units
+
+    def log_sd(self) -> Float[Array, ""]:
+        """The sum of the logarithms of the standard deviations: the entropy but for a constant."""
+        return self.last.log_sd()
+
+    def draw(self, key: jax.Array) -> EncodedNetworks:
+        """Draw one network: the encoder as it is, and a last layer."""
+        drawn = self.last.draw(key)
+        weight, bias = drawn.weights[0][:, 0], drawn.biases[0][:, 0]
+        return EncodedNetworks(self.parameters_of_encoder, weight, bias, self.encoder, drawn.num_actions)
+
+    def noise(self, key: jax.Array, draws: int) -> Float[Array, "draws units"]:
+        """The standard normals of so many draws of `outputs`."""
+        return self.last.noise(key, draws)
+
+    def outputs(self, obs: Float[Array, " obs"], noise: Float[Array, "draws units"]) -> Float[Array, "draws A"]:
+        """The values of all actions at one observation under independent draws of the last layer."""
+        own = jax.tree.map(lambda leaf: leaf[0], self.parameters_of_encoder)
+        return self.last.outputs(self.encoder(own, obs), noise)
+
+
 def standard_normals(key: jax.Array, shape: tuple[int, ...]) -> Float[Array, "..."]:
     """Draw from N(0, 1) like `jax.random.normal`, other numbers at two thirds of the price.
 
@@ -96,3 +150,13 @@ def init_posterior(
     mean = init_networks(key, 1, obs_size, num_actions, 1, hidden, "shared", fan_in_uniform)
     rho = jnp.log(jnp.expm1(jnp.asarray(initial_sd, jnp.float32)))
     return Posterior(mean, jax.tree.map(lambda leaf: jnp.full_like(leaf, rho), mean))
+
+
+def init_encoded_posterior(
+    key: jax.Array, spec: EnvSpec, encoder: Any, hidden: tuple[int, ...], initial_sd: float | Array
+) -> EncodedPosterior:
+    """Draw the encoder as other agents do, and the last layer as `init_posterior`."""
+    encoder_key, last_key = jax.random.split(key)
+    drawn = make_networks(encoder_key, 1, spec, 1, encoder_for(spec, encoder, hidden))
+    last = init_posterior(last_key, drawn.weight.shape[1], spec.num_actions, (), initial_sd)
+    return EncodedPosterior(drawn.parameters_of_encoder, last, drawn.encoder)

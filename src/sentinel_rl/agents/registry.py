@@ -171,9 +171,10 @@ def named_options(agent: Any) -> tuple[str, dict[str, Any]] | None:
     for name, kind in _KINDS.items():
         if kind.agent is type(agent):
             values = {field.name: getattr(agent, field.name) for field in dataclasses.fields(agent)}
-            values |= (
-                {"preset": preset} if (preset := preset_of(values.pop("pace", None))) and name == "sentinel" else {}
-            )
+            preset = preset_of(values.pop("pace", None))
+            # What the others are by themselves needs no name.
+            if preset is not None and "preset" in kind.options and (name == "sentinel" or preset != "paper"):
+                values["preset"] = preset
             values.pop("updates", None)  # a training fills it in
             if isinstance(head := values.get("head"), Head):
                 values |= head.options()

@@ -11,16 +11,17 @@ from sentinel_rl._checks import known
 from sentinel_rl._numerics import safe_sqrt
 from sentinel_rl.agents.agent import Account
 from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen, chosen_for_loss
-from sentinel_rl.agents.options import checked, options_of, require_known
+from sentinel_rl.agents.options import baseline_options, options_of, require_known
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.heads import quantile_huber_loss
-from sentinel_rl.nets import Networks, init_networks, orthogonal
+from sentinel_rl.nets import EncodedNetworks, Networks, init_networks, make_networks, orthogonal
 from sentinel_rl.replay import Transition, init_replay
 
 Centring = Literal["action", "all"]
 Evaluation = Literal["risk", "neutral"]
 
 POSTERIORS = slice(1, 3)
+Nets = Networks | EncodedNetworks
 
 
 class UADQNState(ReplayState):
@@ -49,8 +50,12 @@ class UADQNAgent(SoleAgent):
         centring: the covariance of g1 and g2 is taken around the means of each ``"action"``, or around those over
             ``"all"`` actions as in the public code, which punishes actions whose value differs from the average.
         evaluation: the frozen policy weighs ``"risk"`` as acting does, or is ``"neutral"`` as in the public code.
-        gain: of the orthogonal initial weights.
-        hidden: sizes of the hidden layers.
+        gain: of the orthogonal initial weights; an encoder draws its own.
+        hidden: sizes of the hidden layers; those that go with the encoder where there is one.
+        encoder: None has three dense networks, as the agent's own paper. With an encoder, by its name (see
+            `sentinel_rl.nets.make_networks`) or a `sentinel_rl.nets.Encoder`, each of f, g1 and g2 has one of its own:
+            g1 and g2 are two draws of a posterior over whole networks, and with features in common they would agree
+            wherever these do. The anchors hold all weights of g1 and g2, those of the encoders included.
     """
 
     quantiles: int = eqx.field(static=True, default=50)
@@ -62,15 +67,21 @@ class UADQNAgent(SoleAgent):
     evaluation: Evaluation = eqx.field(static=True, default="risk")
     gain: float = eqx.field(static=True, default=3.0)
     hidden: tuple[int, ...] = eqx.field(static=True, default=(256,))
+    encoder: Any = eqx.field(static=True, default=None)
 
     def init(self, spec: EnvSpec, key: jax.Array) -> UADQNState:
         """Draw f, g1 and g2 independently; the posterior networks' first parameters are their anchors."""
-        sizes = (3, spec.obs_size, spec.num_actions, self.quantiles)
-        online = init_networks(key, *sizes, self.hidden, "shared", orthogonal(self.gain))
+        online: Nets
+        if self.encoder is None:
+            sizes = (3, spec.obs_size, spec.num_actions, self.quantiles)
+            online = init_networks(key, *sizes, self.hidden, "shared", orthogonal(self.gain))
+        else:
+            of = 3, spec, self.quantiles, self.encoder, self.hidden
+            online = make_networks(key, *of, draw=orthogonal(self.gain))
         replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies, spec.in_bytes)
         return UADQNState(online, self._copied(online), self._adam.init(online), replay, members(online, POSTERIORS))
 
-    def estimates(self, networks: Networks, obs: Float[Array, " obs"]) -> Estimates:
+    def estimates(self, networks: Nets, obs: Float[Array, " obs"]) -> Estimates:
         """The mean and both uncertainties of every action at one observation."""
         return estimates(networks(obs), self.centring)
 
@@ -92,7 +103,7 @@ class UADQNAgent(SoleAgent):
         spread = {"epistemic_sd": jnp.sqrt(told.epistemic_variance), "aleatory_sd": told.aleatory_sd}
         return Account(self.values(state, obs), {"mean": told.mean, **spread})
 
-    def with_policy(self, policy: Networks) -> UADQNState:
+    def with_policy(self, policy: Nets) -> UADQNState:
         """A state without target network, optimiser, replay and anchors."""
         return UADQNState(policy, None, None, None, None)
 
@@ -116,7 +127,7 @@ class UADQNAgent(SoleAgent):
     def _averse(self, told: Estimates) -> Float[Array, " A"]:
         return told.mean - self.aversion * told.aleatory_sd
 
-    def _copied(self, online: Networks) -> Networks:
+    def _copied(self, online: Nets) -> Nets:
         return members(online, slice(0, 1))
 
     def _targets(
@@ -127,7 +138,7 @@ class UADQNAgent(SoleAgent):
         best = jnp.argmax(jnp.mean(laws, axis=-1), axis=-1)
         return transitions.reward[:, None] + discount[:, None] * chosen(laws, best)
 
-    def _loss(self, parameters: Networks, batch: Sample, state: UADQNState, key: jax.Array) -> Float[Array, ""]:
+    def _loss(self, parameters: Nets, batch: Sample, state: UADQNState, key: jax.Array) -> Float[Array, ""]:
         """The quantile losses of f, g1 and g2, and the pull of the anchors, which weakens with the data."""
         outputs = jax.vmap(parameters, out_axes=1)(batch.obs)
         taken = chosen_for_loss(outputs, jnp.broadcast_to(batch.action, outputs.shape[:2]))
@@ -141,13 +152,13 @@ class UADQNAgent(SoleAgent):
         return jnp.sum(jnp.mean(losses, axis=1)) + weight * sum(jax.tree.leaves(away))
 
 
-def members(networks: Networks, part: slice) -> Networks:
+def members(networks: Nets, part: slice) -> Nets:
     """Some of the networks f, g1 and g2."""
-    some: Networks = jax.tree.map(lambda leaf: leaf[part], networks)
+    some: Nets = jax.tree.map(lambda leaf: leaf[part], networks)
     return some
 
 
-def prior_scale(anchors: Networks) -> Float[Array, ""]:
+def prior_scale(anchors: Nets) -> Float[Array, ""]:
     """The mean over the parameter tensors of g1 and g2 of their standard deviation; zero biases count."""
     deviations = [jnp.std(leaf.reshape(leaf.shape[0], -1), axis=1) for leaf in jax.tree.leaves(anchors)]
     return jnp.mean(jnp.stack(deviations))
@@ -169,11 +180,14 @@ def estimates(quantiles: Float[Array, "3 A N"], centring: Centring = "action") -
     )
 
 
-UADQN_OPTIONS = options_of(UADQNAgent)
+UADQN_OPTIONS = ("preset", *options_of(UADQNAgent))
 
 
 def make_uadqn(spec: EnvSpec, **options: Any) -> UADQNAgent:
-    """Make UA-DQN from options: fields of `UADQNAgent`.
+    """Make UA-DQN from options: fields of `UADQNAgent`, and ``preset``.
+
+    The preset ``"paper"`` changes nothing. ``"learner"`` learns as SENTINEL's default does: the encoder that fits the
+    observation, updates, batch, discount, time limit and exploration.
 
     Raises:
         UsageError: for an unknown option or a value out of range.
@@ -183,4 +197,4 @@ def make_uadqn(spec: EnvSpec, **options: Any) -> UADQNAgent:
         0.5
     """
     require_known(options, UADQN_OPTIONS)
-    return UADQNAgent(**checked(UADQNAgent, options))
+    return UADQNAgent(**baseline_options(UADQNAgent, spec, options))

@@ -10,14 +10,21 @@ from jaxtyping import Array, Float
 
 from sentinel_rl.agents.agent import Account
 from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen, chosen_for_loss
-from sentinel_rl.agents.options import checked, measure, options_of, require_known
-from sentinel_rl.agents.posterior import Posterior, init_posterior, standard_normals
+from sentinel_rl.agents.options import baseline_options, measure, options_of, require_known
+from sentinel_rl.agents.posterior import (
+    EncodedPosterior,
+    Posterior,
+    init_encoded_posterior,
+    init_posterior,
+    standard_normals,
+)
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.replay import Transition, init_replay
 from sentinel_rl.risk import Expectation, RiskMeasure
 
 Acting = Literal["step", "episode", "score"]
 Bootstrap = Literal["greedy", "score"]
+Weights = Posterior | EncodedPosterior
 
 # VDQN-CVaR is this agent with other defaults.
 CVAR = {"risk": "cvar:0.25", "acting": "score", "bootstrap": "score"}
@@ -42,8 +49,11 @@ class VDQNAgent(SoleAgent):
         bootstrap: the successor's action is the best of the target's own draw (``"greedy"``), or has the best
             ``"score"`` under the target posterior.
         draws: of the return that a score is made of.
-        hidden: sizes of the hidden layers.
+        hidden: sizes of the hidden layers; those that go with the encoder where there is one.
         initial_sd: standard deviation of every weight at the beginning.
+        encoder: None has a posterior over all weights of one network, as the agent's own paper. With an encoder, by its
+            name (see `sentinel_rl.nets.make_networks`) or a `sentinel_rl.nets.Encoder`, the posterior is over the
+            linear layer after it, and the encoder's weights are learnt as a point.
     """
 
     noise: float | Array = 0.1
@@ -53,11 +63,16 @@ class VDQNAgent(SoleAgent):
     draws: int = eqx.field(static=True, default=100)
     hidden: tuple[int, ...] = eqx.field(static=True, default=(100,))
     initial_sd: float | Array = 0.017
+    encoder: Any = eqx.field(static=True, default=None)
 
     def init(self, spec: EnvSpec, key: jax.Array) -> VDQNState:
         """Draw the posterior's means; the target posterior starts as a copy."""
         net_key, episode_key = jax.random.split(key)
-        online = init_posterior(net_key, spec.obs_size, spec.num_actions, self.hidden, self.initial_sd)
+        online: Weights
+        if self.encoder is None:
+            online = init_posterior(net_key, spec.obs_size, spec.num_actions, self.hidden, self.initial_sd)
+        else:
+            online = init_encoded_posterior(net_key, spec, self.encoder, self.hidden, self.initial_sd)
         replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies, spec.in_bytes)
         return VDQNState(online, online, self._adam.init(online), replay, episode_key)
 
@@ -69,12 +84,12 @@ class VDQNAgent(SoleAgent):
         """The values under one network of the posterior (Thompson sampling), or the score."""
         if self.acting == "score":
             return self.score(self.returns(state.online, obs, key))
-        posterior: Posterior = state.online
+        posterior: Weights = state.online
         if self.acting == "episode":
             return posterior.draw(state.episode)(obs)[0, :, 0]
         return posterior.outputs(obs, posterior.noise(key, 1))[0]
 
-    def returns(self, posterior: Posterior, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, "draws A"]:
+    def returns(self, posterior: Weights, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, "draws A"]:
         """Draws of Z at one observation, the same networks and noise for all actions."""
         numbers = standard_normals(key, (self.draws, posterior.units + 1))  # the last of a draw is its xi
         return posterior.outputs(obs, numbers[:, :-1]) + self.noise * numbers[:, -1:]
@@ -92,7 +107,7 @@ class VDQNAgent(SoleAgent):
         parts = {"mean": jnp.mean(values, axis=0), **spread}
         return Account(self.values(state, obs), parts, values)
 
-    def with_policy(self, policy: Posterior) -> VDQNState:
+    def with_policy(self, policy: Weights) -> VDQNState:
         """A state without target posterior, optimiser and replay."""
         return VDQNState(policy, None, None, None, jax.random.key(0))
 
@@ -111,7 +126,7 @@ class VDQNAgent(SoleAgent):
 
     def posterior_values(self, state: VDQNState, obs: Float[Array, " obs"]) -> Float[Array, "draws A"]:
         """The values of every action under the networks that an account is made of."""
-        posterior: Posterior = state.online
+        posterior: Weights = state.online
         numbers = standard_normals(_common_key(), (self.draws, posterior.units + 1))
         return posterior.outputs(obs, numbers[:, :-1])
 
@@ -136,7 +151,7 @@ class VDQNAgent(SoleAgent):
             following = chosen(values[..., None], jnp.argmax(scores, axis=-1))[..., 0]
         return transitions.reward + discount * following
 
-    def _loss(self, parameters: Posterior, batch: Sample, state: VDQNState, key: jax.Array) -> Float[Array, ""]:
+    def _loss(self, parameters: Weights, batch: Sample, state: VDQNState, key: jax.Array) -> Float[Array, ""]:
         return free_energy(parameters, batch, self.noise, key)
 
 
@@ -145,7 +160,7 @@ def _common_key() -> jax.Array:
     return jax.random.key(0)
 
 
-def free_energy(posterior: Posterior, batch: Sample, noise: float | Array, key: jax.Array) -> Float[Array, ""]:
+def free_energy(posterior: Weights, batch: Sample, noise: float | Array, key: jax.Array) -> Float[Array, ""]:
     """Minus the evidence's lower bound, with one network for the minibatch and a flat prior, but for constants.
 
     ``sum_j (d_j - Q_theta(s_j, a_j))^2 / (2 noise^2) - sum_i log sd_i``: the entropy is exact, the fit is sampled.
@@ -155,11 +170,14 @@ def free_energy(posterior: Posterior, batch: Sample, noise: float | Array, key: 
     return jnp.sum(misfit**2) / (2 * noise**2) - posterior.log_sd()
 
 
-VDQN_OPTIONS = options_of(VDQNAgent)
+VDQN_OPTIONS = ("preset", *options_of(VDQNAgent))
 
 
 def make_vdqn(spec: EnvSpec, **options: Any) -> VDQNAgent:
-    """Make VDQN from options: fields of `VDQNAgent`, ``risk`` also as text (``"cvar:0.25"``).
+    """Make VDQN from options: fields of `VDQNAgent`, ``risk`` also as text (``"cvar:0.25"``), and ``preset``.
+
+    The preset ``"paper"`` changes nothing. ``"learner"`` learns as SENTINEL's default does: the encoder that fits the
+    observation, updates, batch, discount, time limit and exploration.
 
     Raises:
         UsageError: for an unknown option or a value out of range.
@@ -172,7 +190,7 @@ def make_vdqn(spec: EnvSpec, **options: Any) -> VDQNAgent:
     require_known(options, VDQN_OPTIONS)
     if "risk" in options:
         options["risk"] = measure("risk", options["risk"])
-    return VDQNAgent(**checked(VDQNAgent, options))
+    return VDQNAgent(**baseline_options(VDQNAgent, spec, options))
 
 
 def make_vdqn_cvar(spec: EnvSpec, **options: Any) -> VDQNAgent:

@@ -1,10 +1,11 @@
 """Networks: encoders of observations, ensembles of them, and how weights are drawn."""
 
 from sentinel_rl.nets.cnn import CNNEncoder
-from sentinel_rl.nets.encoders import Encoder, SetEncoder
+from sentinel_rl.nets.encoders import DenseEncoder, Encoder, SetEncoder
 from sentinel_rl.nets.ensemble import (
     EncodedNetworks,
     EncoderName,
+    encoder_for,
     known_encoder,
     make_networks,
     resolve_encoder,
@@ -17,6 +18,7 @@ from sentinel_rl.nets.table import Table
 
 __all__ = [
     "CNNEncoder",
+    "DenseEncoder",
     "EncodedNetworks",
     "Encoder",
     "EncoderName",
@@ -27,6 +29,7 @@ __all__ = [
     "SetEncoder",
     "Table",
     "add_prior",
+    "encoder_for",
     "fan_in_uniform",
     "glorot_uniform",
     "init_networks",

@@ -32,6 +32,27 @@ class Encoder(Protocol):
         ...
 
 
+class DenseEncoder(eqx.Module):
+    """Features of numbers without a structure: dense layers, each followed by ReLU.
+
+    Args:
+        hidden: sizes of the layers.
+    """
+
+    hidden: tuple[int, ...] = eqx.field(static=True, default=(256, 256))
+
+    def init(self, spec: EnvSpec, key: jax.Array) -> tuple[Layer, ...]:
+        """Draw the weights; biases are zero."""
+        return _layers(key, (spec.obs_size, *self.hidden))
+
+    def __call__(self, parameters: tuple[Layer, ...], obs: Float[Array, " obs"]) -> Float[Array, " out"]:
+        """One layer after the other."""
+        x = obs
+        for weight, bias in parameters:
+            x = jax.nn.relu(x @ weight + bias)
+        return x
+
+
 class SetEncoder(eqx.Module):
     """Features of rows of which all but the first can be exchanged (Deep Sets, Zaheer et al. 2017).
 

@@ -11,8 +11,8 @@ from sentinel_rl._checks import shown
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.nets.cnn import SMALLEST, CNNEncoder
-from sentinel_rl.nets.encoders import Encoder, SetEncoder
-from sentinel_rl.nets.initial import glorot_uniform
+from sentinel_rl.nets.encoders import DenseEncoder, Encoder, SetEncoder
+from sentinel_rl.nets.initial import Init, glorot_uniform
 from sentinel_rl.nets.mlp import init_networks
 from sentinel_rl.nets.table import LARGEST, init_table
 
@@ -101,7 +101,27 @@ def resolve_encoder(
     return chosen, HIDDEN[chosen] if isinstance(chosen, str) else ()
 
 
+def encoder_for(spec: EnvSpec, encoder: Any, hidden: tuple[int, ...] | None = None) -> Encoder:
+    """The encoder that a name stands for; one of a user's own is returned as it is.
+
+    Raises:
+        UsageError: for an unknown encoder, one that does not fit the observation, or ``"separate"``, which is none.
+
+    Example:
+        >>> encoder_for(EnvSpec("Mine", 4, 2), "auto").hidden
+        (256, 256)
+    """
+    chosen, sizes = resolve_encoder(spec, encoder, hidden)
+    return _named_encoder(spec, chosen, sizes) if isinstance(chosen, str) else chosen
+
+
 def _named_encoder(spec: EnvSpec, name: str, sizes: tuple[int, ...]) -> Encoder:
+    if name == "separate":
+        raise UsageError("'separate' is a network per action, without an encoder that they share: use encoder='mlp'")
+    if name == "table":
+        raise UsageError("'table' has the outputs of every state, and no encoder before them: use encoder='mlp'")
+    if name == "mlp":
+        return DenseEncoder(sizes)
     if name == "cnn":
         if len(sizes) != 1:
             raise UsageError(f"the encoder 'cnn' has one dense layer: give hidden=(256,), got hidden={sizes}")
@@ -135,6 +155,7 @@ def make_networks(
     encoder: str | Encoder = "auto",
     hidden: tuple[int, ...] | None = None,
     stretch: bool = False,
+    draw: Init = glorot_uniform,
 ) -> Any:
     """Draw the networks of an ensemble.
 
@@ -150,6 +171,7 @@ def make_networks(
         hidden: sizes of the hidden layers; those of `HIDDEN` when None.
         stretch: multiply numbers that the environment bounds narrowly, see `stretching`; where `encoder` is
             ``"separate"`` or ``"mlp"``.
+        draw: how weights are drawn, but those of an encoder, which draws its own.
 
     Raises:
         UsageError: for an unknown encoder, one that does not fit the observation, or one that returns no features.
@@ -159,7 +181,8 @@ def make_networks(
         if encoder in ("separate", "mlp"):
             layout: Literal["separate", "shared"] = "separate" if encoder == "separate" else "shared"
             scale = stretching(spec) if stretch else None
-            return init_networks(key, members, spec.obs_size, spec.num_actions, outputs, sizes, layout, scale=scale)
+            of = members, spec.obs_size, spec.num_actions, outputs, sizes
+            return init_networks(key, *of, layout, draw, scale)
         if encoder == "table":
             if sizes:
                 raise UsageError(f"the encoder 'table' has no hidden layers: leave out hidden={sizes}")
@@ -179,6 +202,6 @@ def make_networks(
     if getattr(features, "ndim", None) != 1:
         shape = getattr(features, "shape", type(features).__name__)
         raise UsageError(f"{type(encoder).__name__} must return a vector of features for one observation, got {shape}")
-    weight = glorot_uniform(head_key, (members, features.shape[0], spec.num_actions * outputs))
+    weight = draw(head_key, (members, features.shape[0], spec.num_actions * outputs))
     bias = jnp.zeros((members, spec.num_actions * outputs))
     return EncodedNetworks(parameters, weight, bias, encoder, spec.num_actions)

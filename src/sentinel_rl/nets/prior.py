@@ -15,14 +15,14 @@ from jaxtyping import Array, Float
 
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.nets.cnn import CNNEncoder
-from sentinel_rl.nets.encoders import Encoder, SetEncoder
+from sentinel_rl.nets.encoders import DenseEncoder, Encoder, SetEncoder
 from sentinel_rl.nets.ensemble import make_networks
 from sentinel_rl.nets.mlp import Networks
 from sentinel_rl.nets.table import Table
 
 # Folded into the key of the networks; splitting a key gives its first numbers, which this one is not among.
 _PRIOR = 0x5052494F
-_OWN_ENCODERS = (SetEncoder, CNNEncoder)
+_OWN_ENCODERS = (DenseEncoder, SetEncoder, CNNEncoder)
 
 
 class PriorNetworks(eqx.Module):
