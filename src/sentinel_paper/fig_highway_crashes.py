@@ -5,7 +5,7 @@ from pathlib import Path
 
 from sentinel_paper import judging, trained
 from sentinel_paper.claims import Claim, Finding, by_name
-from sentinel_paper.curves import curve_rows, draw_bands
+from sentinel_paper.curves import draw_bands
 from sentinel_paper.highway_agents import ADDITIVE, AGENTS, COMPOSITE, RIVALS, evaluations
 from sentinel_paper.metrics import CRASHES, TRAINING_TAIL, TRAINING_VALUE, overview, runs, summaries
 from sentinel_paper.output import Row, Section, csv_text
@@ -74,11 +74,6 @@ def render(records: Records, out: Path) -> list[Path]:
     longer = Section(
         f"{long.settings.steps} steps", f"{long.settings.runs} runs each.", _unprinted(overview(long, AGENTS, METRICS))
     )
-    curves = [
-        {"horizon": part.settings.steps, **row}
-        for part in (short, long)
-        for row in curve_rows(part, "terminations_curve", LABELS)
-    ]
     with plotting.figure(13, 5.4) as drawing:
         for axes, part in zip(drawing.subplots(1, 2), (short, long), strict=True):
             draw_bands(axes, part, "terminations_curve", LABELS)
@@ -92,8 +87,7 @@ def render(records: Records, out: Path) -> list[Path]:
             sections=[longer],
             more=[long],
         )
-    long_runs = write_file(out / f"{NAME}-long-runs.csv", csv_text(runs(long, METRICS)))
-    return [*files, long_runs, write_file(out / f"{NAME}-curves.csv", csv_text(curves))]
+    return [*files, write_file(out / f"{NAME}-long-runs.csv", csv_text(runs(long, METRICS)))]
 
 
 def _size(part: trained.Records) -> str:
