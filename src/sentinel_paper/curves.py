@@ -49,7 +49,7 @@ def draw_shares(axes: Axes, shares: Mapping[str, np.ndarray], names: Sequence[st
 def curve_rows(records: Records) -> list[Row]:
     """The learning curves of all contenders, as ``NAME-curves.csv`` has them: mean and interval at every point."""
     arrays = {records.task.ends: "terminations_curve", "return": "return_curve"}
-    rows = []
+    rows: list[Row] = []
     for curve, array in arrays.items():
         for label, record in records.found.items():
             if array not in record.arrays:
