@@ -258,9 +258,9 @@ def _learner(folder: Path) -> list[Group]:
 
 def _crashes(folder: Path, name: str) -> dict[str, np.ndarray]:
     """Crashes of every run by agent, where all agents have the same seeds."""
-    found: dict[str, dict[int, float]] = {}
+    found: dict[str, dict[float, float]] = {}
     for row in read_numbers(folder, name, ("agent",), ("seed", "crashes")):
-        found.setdefault(_LEARNERS.get(row["agent"], row["agent"]), {})[int(row["seed"])] = float(row["crashes"])
+        found.setdefault(_LEARNERS.get(row["agent"], row["agent"]), {})[float(row["seed"])] = float(row["crashes"])
     if len({tuple(sorted(runs)) for runs in found.values()}) != 1:
         return {}
     return {agent: np.array([runs[seed] for seed in sorted(runs)]) for agent, runs in found.items()}

@@ -92,16 +92,16 @@ def _opening(title: str, drawn: Frontier, judged: Sequence[Judged]) -> str:
     """The figure, and what was found."""
     found = "".join(f"<li>{_inline(sentence)}</li>" for sentence in sentences(drawn, judged))
     figure = (
-        '<figure class="frontier" id="frontier"><figcaption class="small">Bars are 95 % bootstrap intervals over runs, '
-        "of the paper's points its standard errors. Point at an agent, or use Tab and the arrow keys, to see its "
-        f"numbers; the buttons hide a group.</figcaption></figure>{_points(drawn)}"
+        '<h2>Value against crashes in training</h2><figure class="frontier" id="frontier"><figcaption class="small">'
+        "Bars are 95 % bootstrap intervals over runs, of the paper's points its standard errors. Point at an agent, or "
+        "use Tab and the arrow keys, to see its numbers; the buttons hide a group.</figcaption></figure>"
     )
     return (
         f'<div class="opening"><header class="top"><h1>{escape(title)}</h1>'
         "<p>The experiments of the SENTINEL paper (UAI 2022), run again, and what they say about every claim.</p>"
         f'</header>\n<section class="card hero">'
-        f"<div>{'<h2>Value against crashes in training</h2>' + figure if drawn.groups else ''}</div>"
-        f'<div><h2>What was found</h2><ol class="found">{found}</ol></div></section></div>'
+        + (f"<div>{figure}{_points(drawn)}</div>" if drawn.groups else "")
+        + f'<div><h2>What was found</h2><ol class="found">{found}</ol></div></section></div>'
     )
 
 
