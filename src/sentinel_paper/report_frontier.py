@@ -275,6 +275,6 @@ def _drawn(point: Point) -> dict[str, Any]:
     return {
         "agent": _short(point.agent),
         "colour": COLOUR_NAMES[shade] if shade else "ink",
-        "value": [round(end, 2) for end in dataclasses.astuple(point.value)],
-        "crashes": [round(end, 1) for end in dataclasses.astuple(point.crashes)],
+        "value": list(dataclasses.astuple(point.value)),
+        "crashes": list(dataclasses.astuple(point.crashes)),
     }

@@ -21,6 +21,7 @@ from tests.paper.fakes import write_learner
 
 TOOLS = Path(__file__).parent / "browser"
 clients = pytest.mark.clients
+MINUS = "\N{MINUS SIGN}"
 
 
 @pytest.fixture(scope="module")
@@ -128,7 +129,8 @@ def test_points_of_the_figure_show_their_values(seen):
         assert label == f"{agent}, {source}: {value}, crashes in training {crashes.removeprefix('crashes ')}"
     for group, point in points:
         agent = point.agent.removeprefix("SENTINEL-4 ")
-        assert any(f"{agent}\n{group.words}\nvalue {point.value.told(2)}" in tip for tip in told["tips"])
+        numbers = f"value {point.value.told(2)}\ncrashes {point.crashes.told(1)}".replace("-", MINUS)
+        assert f"{agent}\n{group.words}\n{numbers}" in told["tips"]
     assert told["away"] is None
     assert told["stops"] == 1
     assert (told["focused"], told["next"]) == tuple(told["tips"][:2])

@@ -2,7 +2,7 @@
 "use strict";
 
 const Curves = (() => {
-    const { element, svg, shade, told, whenSized } = Dom;
+    const { element, svg, shade, rounded, whenSized } = Dom;
 
     const path = (points) => `M${points.map(([x, y]) => `${x.toFixed(1)} ${y.toFixed(1)}`).join("L")}`;
 
@@ -43,10 +43,10 @@ const Curves = (() => {
                 const point = line.by.get(step);
                 line.values.replaceChildren(
                     ...(point
-                        ? [told(point[1]), element("small", "", ` [${told(point[2])}, ${told(point[3])}]`)]
+                        ? [rounded(point[1]), element("small", "", ` [${rounded(point[2])}, ${rounded(point[3])}]`)]
                         : ["\u2013"]),
                 );
-                if (point) words.push(`${line.agent} ${told(point[1])}`);
+                if (point) words.push(`${line.agent} ${rounded(point[1])}`);
             }
             drawing.setAttribute("aria-valuenow", step);
             drawing.setAttribute("aria-valuetext", `${step} ${chart.across}: ${words.join(", ")}`);

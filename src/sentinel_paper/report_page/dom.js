@@ -23,14 +23,19 @@ const Dom = (() => {
 
     const shade = (name) => `var(--${name})`;
 
-    // A number with about four digits, as the tables have them.
-    function told(number) {
+    const told = (number, digits) => number.toFixed(digits).replace("-", "\u2212");
+
+    // About four digits of a number.
+    function rounded(number) {
         const size = Math.abs(number);
-        const digits = size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 ? 2 : 4;
-        return number.toFixed(digits).replace("-", "\u2212");
+        return told(number, size >= 1000 ? 0 : size >= 100 ? 1 : size >= 1 || size === 0 ? 2 : 4);
     }
 
-    const interval = ([mean, low, high]) => `${told(mean)} [${told(low)}, ${told(high)}]`;
+    // A mean with its interval, as the tables have them.
+    const interval = (ends, digits) => {
+        const [mean, low, high] = ends.map((end) => told(end, digits));
+        return `${mean} [${low}, ${high}]`;
+    };
 
     // Draw again whenever the place of a chart has another width, and once at first.
     function whenSized(place, draw) {
@@ -42,5 +47,5 @@ const Dom = (() => {
         }).observe(place);
     }
 
-    return { element, svg, data, shade, told, interval, whenSized };
+    return { element, svg, data, shade, told, rounded, interval, whenSized };
 })();

@@ -89,7 +89,7 @@ const Frontier = (() => {
     }
 
     function sentence(group, point) {
-        return `${point.agent}, ${group.words}: value ${interval(point.value)}, crashes in training ${interval(point.crashes)}`;
+        return `${point.agent}, ${group.words}: value ${interval(point.value, 2)}, crashes in training ${interval(point.crashes, 1)}`;
     }
 
     function make(figure, data) {
@@ -130,8 +130,8 @@ const Frontier = (() => {
             tip.replaceChildren(
                 element("strong", "", point.agent),
                 element("div", "", group.words),
-                element("div", "", `value ${interval(point.value)}`),
-                element("div", "", `crashes ${interval(point.crashes)}`),
+                element("div", "", `value ${interval(point.value, 2)}`),
+                element("div", "", `crashes ${interval(point.crashes, 1)}`),
             );
             const [x, y] = one.at;
             const left = Math.min(Math.max(x - tip.offsetWidth / 2, 0), plot.clientWidth - tip.offsetWidth);
@@ -172,7 +172,7 @@ const Frontier = (() => {
                 svg(
                     "text",
                     { x: box.right, y: top - 6, "text-anchor": "end", class: "name ceiling-name" },
-                    `${told(data.ceiling)}: a search with the exact model`,
+                    `${told(data.ceiling, 2)}: a search with the exact model`,
                 ),
             );
             drawn = shown.flatMap((group) =>

@@ -179,7 +179,7 @@ const contents = (page) =>
     const targets = (all) => [...all].map((link) => document.getElementById(link.hash.slice(1)));
     return {
       contents: targets(document.querySelectorAll(".contents a")).map((one) => one && one.id),
-      claims: [...new Set(targets(document.querySelectorAll("#claims td.verdict a")).map((one) => one && one.id))],
+      claims: [...new Set(targets(document.querySelectorAll("#claims a")).map((one) => one && one.id))],
     };
   });
 
