@@ -127,10 +127,12 @@ def test_points_of_the_figure_show_their_values(seen):
     for label, tip in zip(told["labels"], told["tips"], strict=True):
         agent, source, value, crashes = tip.split("\n")
         assert label == f"{agent}, {source}: {value}, crashes in training {crashes.removeprefix('crashes ')}"
+    shown = {tuple(tip.split("\n")[:2]): tip for tip in told["tips"]}
     for group, point in points:
-        agent = point.agent.removeprefix("SENTINEL-4 ")
-        numbers = f"value {point.value.told(2)}\ncrashes {point.crashes.told(1)}".replace("-", MINUS)
-        assert f"{agent}\n{group.words}\n{numbers}" in told["tips"]
+        tip = shown[point.agent.removeprefix("SENTINEL-4 "), group.words].replace(MINUS, "-").split("\n")
+        for line, wanted in zip(tip[2:], (point.value, point.crashes), strict=True):
+            numbers = [float(number) for number in re.findall(r"-?\d+\.\d+", line)]
+            assert numbers == pytest.approx([wanted.mean, wanted.low, wanted.high], abs=0.051)
     assert told["away"] is None
     assert told["stops"] == 1
     assert (told["focused"], told["next"]) == tuple(told["tips"][:2])
