@@ -26,7 +26,7 @@ ATTACKS: dict[str, str] = {
     "many-seeds": "absurd numbers of seeds",
     "class-options": "values of every option of every agent and of the classes",
     "bad-environment": "environments that misbehave",
-    "bad-report": "JSON, Markdown and SVG files that are not the experiments'",
+    "bad-report": "JSON, CSV, Markdown and SVG files that are not the experiments'",
     "readme": "README files that try to be filled with something else",
     "half-precision": "samples in float16 and bfloat16",
     "huge-atoms": "atoms near the largest number of a precision",

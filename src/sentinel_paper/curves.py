@@ -46,15 +46,19 @@ def draw_shares(axes: Axes, shares: Mapping[str, np.ndarray], names: Sequence[st
     axes.set_ylabel("share")
 
 
-def curve_rows(records: Records, array: str, labels: Sequence[str]) -> list[Row]:
-    """The numbers of a figure: mean and interval at every point of every label."""
-    return [
-        {"agent": label, "steps": int(step), "mean": mean, "low": low, "high": high}
-        for label in labels
-        for step, mean, low, high in zip(
-            records.found[label].arrays["steps"],
-            *band(np.asarray(records.found[label].arrays[array], np.float64)),
-            strict=True,
-        )
-        if np.isfinite(mean)
-    ]
+def curve_rows(records: Records) -> list[Row]:
+    """The learning curves of all contenders, as ``NAME-curves.csv`` has them: mean and interval at every point."""
+    arrays = {records.task.ends: "terminations_curve", "return": "return_curve"}
+    rows: list[Row] = []
+    for curve, array in arrays.items():
+        for label, record in records.found.items():
+            if array not in record.arrays:
+                continue
+            told = band(np.asarray(record.arrays[array], np.float64))
+            rows += [
+                {"curve": curve, "horizon": records.settings.steps, "agent": label, "steps": int(step)}
+                | {"mean": mean, "low": low, "high": high}
+                for step, mean, low, high in zip(record.arrays["steps"], *told, strict=True)
+                if np.isfinite(mean)
+            ]
+    return rows

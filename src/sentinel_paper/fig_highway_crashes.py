@@ -7,7 +7,7 @@ import numpy as np
 
 from sentinel_paper import judging, trained
 from sentinel_paper.claims import Claim, Finding, by_name
-from sentinel_paper.curves import curve_rows, draw_bands
+from sentinel_paper.curves import draw_bands
 from sentinel_paper.highway_agents import (
     ADDITIVE,
     AGENTS,
@@ -93,11 +93,6 @@ def render(records: Records, out: Path) -> list[Path]:
         f"{long.settings.runs} runs each.",
         _unprinted(overview(long, CONTENDERS, METRICS)),
     )
-    curves = [
-        {"horizon": part.settings.steps, **row}
-        for part in (short, long)
-        for row in curve_rows(part, "terminations_curve", (*LABELS, *LINES))
-    ]
     with plotting.figure(13, 5.4) as drawing:
         for axes, part in zip(drawing.subplots(1, 2), (short, long), strict=True):
             draw_bands(axes, part, "terminations_curve", LABELS)
@@ -115,8 +110,7 @@ def render(records: Records, out: Path) -> list[Path]:
             sections=[longer],
             more=[long],
         )
-    long_runs = write_file(out / f"{NAME}-long-runs.csv", csv_text(runs(long, METRICS)))
-    return [*files, long_runs, write_file(out / f"{NAME}-curves.csv", csv_text(curves))]
+    return [*files, write_file(out / f"{NAME}-long-runs.csv", csv_text(runs(long, METRICS)))]
 
 
 def _size(part: trained.Records) -> str:

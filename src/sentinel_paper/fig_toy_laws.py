@@ -134,7 +134,22 @@ def render(records: Records, out: Path) -> list[Path]:
                 _draw(grid[action, place], records, place, action)
         grid[0, 0].legend(fontsize=9)
         files = publish(page, drawing, _numbers(records), out)
-    return [*files, write_file(out / f"{NAME}-runs.csv", csv_text(_runs(records)))]
+    return [
+        *files,
+        write_file(out / f"{NAME}-runs.csv", csv_text(_runs(records))),
+        write_file(out / f"{NAME}-curves.csv", csv_text(curve_rows(records))),
+    ]
+
+
+def curve_rows(records: Records) -> list[Row]:
+    """Mean and interval of the distance of each action's law after every number of transitions."""
+    return [
+        {"curve": "Wasserstein-1 distance", "agent": f"action {action}", "transitions": point}
+        | {"mean": told.mean, "low": told.low, "high": told.high}
+        for action in range(2)
+        for place, point in enumerate(records.settings.points)
+        for told in [records.at(place, action)]
+    ]
 
 
 def _draw(axes: Axes, records: Records, place: int, action: int) -> None:

@@ -11,12 +11,13 @@ from sentinel_paper import toy_wasserstein
 from sentinel_paper.claims import Claim, Finding, Verdict, by_name
 from sentinel_paper.curves import colours
 from sentinel_paper.judging import LEVEL, decide
-from sentinel_paper.output import Page, Row, publish
+from sentinel_paper.output import Page, Row, csv_text, publish
 from sentinel_paper.toy_wasserstein import Distance
 from sentinel_paper.trained import FIRST_SEED
 from sentinel_rl import plotting
 from sentinel_rl.envs import Toy
 from sentinel_rl.errors import UsageError
+from sentinel_rl.storage.atomic import write_file
 from sentinel_rl.study import Comparison, Summary, compare, holm, summarise
 
 NAME = "fig-toy-wasserstein"
@@ -197,7 +198,19 @@ def render(records: Records, out: Path) -> list[Path]:
         axes.set_xscale("symlog", linthresh=200)
         axes.set_xlim(left=0)
         axes.legend(fontsize=9)
-        return publish(page, drawing, [row._asdict() for row in records.distances], out)
+        files = publish(page, drawing, [row._asdict() for row in records.distances], out)
+    return [*files, write_file(out / f"{NAME}-curves.csv", csv_text(curve_rows(records)))]
+
+
+def curve_rows(records: Records) -> list[Row]:
+    """The lines of the figure: mean and interval of the distance after every number of transitions."""
+    return [
+        {"curve": "Wasserstein-1 distance", "agent": name(*agent), "transitions": point}
+        | {"mean": told.mean, "low": told.low, "high": told.high}
+        for agent in records.agents()
+        for point in records.settings.points
+        for told in [records.of(*agent, point)]
+    ]
 
 
 def name(agent: str, noise: float) -> str:

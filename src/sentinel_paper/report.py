@@ -1,6 +1,6 @@
 """All experiments of a folder on one page, as HTML that needs nothing else and as Markdown.
 
-Only the small files of the experiments are read, JSON and SVG: neither records nor a GPU are needed.
+Only the small files of the experiments are read, JSON, CSV and SVG: neither records nor a GPU are needed.
 """
 
 import json
@@ -12,6 +12,8 @@ from typing import Any
 from sentinel_paper import output, registry, report_rows
 from sentinel_paper.claims import Verdict
 from sentinel_paper.output import table
+from sentinel_paper.report_curves import charts
+from sentinel_paper.report_frontier import frontier
 from sentinel_paper.report_html import html_page
 from sentinel_paper.settings import PRESETS
 from sentinel_paper.statements import NO_PRESETS, NOT_RUN, Judged, headline, judge
@@ -67,8 +69,10 @@ def write_report(folder: Path) -> list[Path]:
     pages = collect(folder)
     judged = judge(pages)
     figures = {name: _svg(folder, page, name) for page in pages for name in figures_of(page)}
+    words = (TITLE, opening(pages, judged), METHOD)
+    curves = {page["folder"]: found for page in pages if (found := charts(folder, page))}
     return [
-        write_file(folder / "report.html", html_page((TITLE, opening(pages, judged), METHOD), judged, pages, figures)),
+        write_file(folder / "report.html", html_page(words, judged, pages, figures, frontier(folder, pages), curves)),
         write_file(folder / "report.md", markdown(pages, judged)),
     ]
 

@@ -1,73 +1,27 @@
-"""One HTML page without anything from elsewhere: figures as images, tables that can be sorted.
+"""The report as one HTML page without anything from elsewhere: a figure, the claims as a table, and every result.
 
-What the results say is text, whatever it looks like: it is escaped, figures are images, in which scripts do not run,
-and the page's own policy lets nothing run but its one script.
+What the results say is text, whatever it looks like: it is escaped, numbers are JSON in a block that is not a script,
+figures are images, in which scripts do not run, and the page's own policy lets nothing run but its own scripts.
 """
 
 import base64
-import hashlib
+import gzip
 import re
 from collections.abc import Mapping, Sequence
+from functools import cache
 from html import escape
+from importlib.resources import files
+from string import Template
 from typing import Any
 
 from sentinel_paper import output
 from sentinel_paper.claims import Verdict
-from sentinel_paper.report_rows import anchor, claim_rows, finding_rows, side_by_side
-from sentinel_paper.report_rows import title as heading
-from sentinel_paper.statements import NO_PRESETS, NOT_RUN, Judged
+from sentinel_paper.report_frontier import Frontier, sentences
+from sentinel_paper.report_rows import anchor, side_by_side, size
+from sentinel_paper.statements import NO_PRESETS, NOT_RUN, Judged, Judgement, presets_of
+from sentinel_rl.viewer.page import embedded, security_policy
 
-_STYLE = """
-body { font: 16px/1.5 system-ui, sans-serif; max-width: 76rem; margin: 2rem auto; padding: 0 1rem; color: #222; }
-h1, h2, h3 { line-height: 1.2; }
-h2 { margin-top: 3rem; border-top: 1px solid #ccc; padding-top: 1rem; }
-.scroll { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .85rem; margin: 1rem 0; }
-th, td { border-bottom: 1px solid #ddd; padding: .3rem .6rem; text-align: left; vertical-align: top; }
-th { cursor: pointer; background: #f4f4f4; position: sticky; top: 0; user-select: none; }
-th[aria-sort=ascending]::after { content: " \\25B2"; }
-th[aria-sort=descending]::after { content: " \\25BC"; }
-code { background: #f4f4f4; padding: .1rem .3rem; }
-figure { margin: 1rem 0; }
-figure img { max-width: 100%; height: auto; }
-td.holds, td.fails, td.undecided, td.missing { white-space: nowrap; }
-td.holds a, td.fails a, td.undecided a { color: inherit; }
-.holds { color: #00684d; font-weight: bold; }
-.fails { color: #a33c00; font-weight: bold; }
-.undecided { color: #6b5900; font-weight: bold; }
-.missing { color: #666; font-style: italic; }
-blockquote { margin: 1rem 0 0; padding-left: 1rem; border-left: 3px solid #ccc; font-style: italic; }
-@media (prefers-color-scheme: dark) {
-  body { background: #181818; color: #ddd; }
-  th, code { background: #2a2a2a; }
-  figure { background: #fff; }
-  .holds { color: #4fc9a4; } .fails { color: #ff9d66; } .undecided { color: #e6cf4a; }
-  .missing { color: #aaa; } a { color: #8ab4f8; }
-}
-"""
-_SCRIPT = """
-for (const head of document.querySelectorAll("th")) {
-  head.tabIndex = 0;
-  const sort = () => {
-    const body = head.closest("table").tBodies[0];
-    const up = head.getAttribute("aria-sort") !== "ascending";
-    for (const other of head.parentNode.children) other.removeAttribute("aria-sort");
-    head.setAttribute("aria-sort", up ? "ascending" : "descending");
-    const key = (row) => row.cells[head.cellIndex].textContent.trim();
-    const number = (text) => parseFloat(text.replace(/^[^-+.0-9]*/, ""));
-    const compare = (a, b) => {
-      const [x, y] = [number(a), number(b)];
-      if (Number.isNaN(x) && Number.isNaN(y)) return a.localeCompare(b);
-      if (Number.isNaN(x)) return 1;
-      return Number.isNaN(y) ? -1 : x - y;
-    };
-    const rows = [...body.rows].sort((a, b) => (up ? 1 : -1) * compare(key(a), key(b)));
-    body.append(...rows);
-  };
-  head.addEventListener("click", sort);
-  head.addEventListener("keydown", (event) => { if (event.key === "Enter") sort(); });
-}
-"""
+SCRIPTS = ("dom.js", "charts.js", "frontier.js", "curves.js", "figures.js", "tables.js", "claims.js", "page.js")
 _CLASSES = {
     Verdict.HOLDS: "holds",
     Verdict.FAILS: "fails",
@@ -75,66 +29,225 @@ _CLASSES = {
     NOT_RUN: "missing",
     NO_PRESETS: "missing",
 }
-_LINK = re.compile(r"\[([^\]]+)\]\(#([\w-]+)\)")
+_METHOD = "How verdicts are computed"
+_NUMBER = re.compile(r"[-+−±]?\.?\d[^a-zA-Z]*")
+_INTERVAL, _BACK = re.compile(r"(\[[^\]]*\])$"), r'<span class="ci">\1</span>'
+# Longer cells may be broken into lines.
+_LONG_CELL = 36
+Page = Mapping[str, Any]
+Charts = Mapping[str, Sequence[Mapping[str, Any]]]
 
 
 def html_page(
     words: tuple[str, str, str],
     judged: Sequence[Judged],
-    pages: Sequence[Mapping[str, Any]],
+    pages: Sequence[Page],
     figures: Mapping[str, str],
+    drawn: Frontier,
+    charts: Charts,
 ) -> str:
-    """The page: title, opening and method in `words`; `figures` are SVG by folder and name."""
+    """The page.
+
+    Args:
+        words: title, opening and method.
+        judged: every claim.
+        pages: of all results.
+        figures: SVG by folder and name.
+        drawn: the figure that the page begins with.
+        charts: learning curves by the folder of their page, none where a result has no such file.
+    """
     title, opening, method = words
-    links = "".join(f'<li><a href="#{anchor(page)}">{escape(heading(page))}</a></li>' for page in pages)
-    body = [
-        f"<h1>{escape(title)}</h1>",
-        _text(opening),
-        "<h2>Every claim</h2>",
-        _table(claim_rows(judged)),
-        _text(method),
-        f"<nav><h2>Results</h2><ul>{links}</ul></nav>",
-        *(
-            f"<h2>{escape(name)}: side by side</h2>\n<p>{len(rows)} rows, our numbers of every result.</p>\n"
-            + _table(rows)
-            for name, rows in side_by_side(pages)
-        ),
-        *(_experiment(page, figures) for page in pages),
-        "<h2>Every finding</h2>",
-        _table(finding_rows(pages)),
+    style, scripts = _part("page.css"), [_part(name) for name in SCRIPTS]
+    compared = side_by_side(pages)
+    contents = [
+        ("claims", "Every claim", ""),
+        *((f"compared-{place}", f"{name}: side by side", "") for place, (name, _) in enumerate(compared)),
+        *((anchor(page), page["title"], str(page["options"].get("preset", ""))) for page in pages),
+        ("method", _METHOD, ""),
     ]
-    return "\n".join(
-        [
-            '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
-            f'<meta http-equiv="Content-Security-Policy" content="{_policy()}">',
-            '<meta name="viewport" content="width=device-width, initial-scale=1">',
-            f'<link rel="icon" href="data:,">\n<title>{escape(title)}</title>',
-            f"<style>{_STYLE}</style>\n</head>\n<body>",
-            *body,
-            f"<script>{_SCRIPT}</script>\n</body>\n</html>\n",
-        ]
+    body = [
+        '<div class="layout">',
+        _opening(title, drawn, judged),
+        _contents(contents),
+        "<main>",
+        _claims(judged, pages, charts),
+        *(_compared(place, name, rows) for place, (name, rows) in enumerate(compared)),
+        *(_experiment(page, charts.get(page["folder"], ())) for page in pages),
+        f'<section class="card"><h2 id="method">{_METHOD}</h2>{_text(method)}{_text(opening)}</section>',
+        "</main>\n</div>",
+        "<noscript><p>Charts, figures, filters and sorting need the page's own scripts.</p></noscript>",
+    ]
+    return Template(_part("page.html")).substitute(
+        policy=security_policy(style, scripts),
+        title=escape(title),
+        style=style,
+        body="\n".join(body),
+        numbers=embedded({"frontier": drawn.data(), "charts": charts}),
+        figures=embedded({name: _packed(figure) for name, figure in figures.items()}),
+        scripts="\n".join(f"<script>{script}</script>" for script in scripts),
     )
 
 
-def _experiment(page: Mapping[str, Any], figures: Mapping[str, str]) -> str:
-    folder = page["folder"]
+def _opening(title: str, drawn: Frontier, judged: Sequence[Judged]) -> str:
+    """The figure, and what was found."""
+    found = "".join(f"<li>{_inline(sentence)}</li>" for sentence in sentences(drawn, judged))
+    figure = (
+        '<h2>Value against crashes in training</h2><figure class="frontier" id="frontier"><figcaption class="small">'
+        "Bars are 95 % bootstrap intervals over runs, of the paper's points its standard errors. Point at an agent, or "
+        "use Tab and the arrow keys, to see its numbers; the buttons hide a group.</figcaption></figure>"
+    )
+    return (
+        f'<div class="opening"><header class="top"><h1>{escape(title)}</h1>'
+        "<p>The experiments of the SENTINEL paper (UAI 2022), run again, and what they say about every claim.</p>"
+        f'</header>\n<section class="card hero">'
+        + (f"<div>{figure}{_points(drawn)}</div>" if drawn.groups else "")
+        + f'<div><h2>What was found</h2><ol class="found">{found}</ol></div></section></div>'
+    )
+
+
+def _points(drawn: Frontier) -> str:
+    """The numbers of the figure as a table."""
+    rows = [
+        {"agent": point.agent, "from": group.words, "value": point.value.told(2), "crashes": point.crashes.told(1)}
+        for group in drawn.groups
+        for point in group.points
+    ]
+    return f'<details class="fold"><summary>The numbers of the figure</summary>{_table(rows)}</details>'
+
+
+def _contents(entries: Sequence[tuple[str, str, str]]) -> str:
+    links = "".join(
+        f'<li><a href="#{target}">{escape(words)}'
+        + (f' <span class="preset">({escape(preset)})</span>' if preset else "")
+        + "</a></li>"
+        for target, words, preset in entries
+    )
+    return (
+        f'<nav class="contents" aria-label="Contents"><details open><summary>Contents</summary><ul>{links}</ul>'
+        "</details></nav>"
+    )
+
+
+def _claims(judged: Sequence[Judged], pages: Sequence[Page], charts: Charts) -> str:
+    """The claims with their filters; a claim opens to its figure, numbers and commands."""
+    presets = presets_of(pages)
+    heads = "".join(f'<th scope="col">{escape(words)}</th>' for words in ("claim", *presets, "in the paper"))
+    columns = len(presets) + 2
+    parts = list(dict.fromkeys(one.statement.part for one in judged))
+    verdicts = {judgement.verdict for one in judged for judgement in one.by_preset.values()}
+    choices = [one for one in _CLASSES if one in verdicts and one != NO_PRESETS]
+    buttons = "".join(
+        f'<button type="button" data-verdict="{value}" aria-pressed="{"false" if value else "true"}">{words}'
+        '<span class="count"></span></button>'
+        for value, words in (("", "all"), *((choice, choice) for choice in choices))
+    )
+    return (
+        '<section class="card" id="claims"><h2>Every claim</h2>\n'
+        f'<div class="filters" hidden><fieldset><legend class="small">Verdict</legend>{buttons}</fieldset>'
+        f"{_select('preset', 'Preset', 'any', presets)}{_select('section', 'Section', 'all', parts)}</div>\n"
+        '<p class="shown" role="status"></p>\n'
+        f'<table class="claims"><thead><tr>{heads}</tr></thead>\n'
+        + "\n".join(_claim(one, columns, charts) for one in judged)
+        + "\n</table></section>"
+    )
+
+
+def _select(name: str, label: str, everything: str, values: Sequence[str]) -> str:
+    options = "".join(f'<option value="{escape(value)}">{escape(value)}</option>' for value in values)
+    return f'<label>{label} <select name="{name}"><option value="">{everything}</option>{options}</select></label>'
+
+
+def _claim(one: Judged, columns: int, charts: Charts) -> str:
+    statement = one.statement
+    cells = "".join(
+        f'<td class="verdict {_CLASSES[judgement.verdict]}" data-preset="{escape(preset)}">{_verdict(judgement)}</td>'
+        for preset, judgement in one.by_preset.items()
+    )
+    return (
+        f'<tbody id="claim-{statement.name}" data-section="{escape(statement.part)}"><tr>'
+        f'<td class="claim">{escape(statement.text)}</td>{cells}<td class="where">{escape(statement.where)}</td></tr>'
+        f'<tr class="more"><td colspan="{columns}"><details><summary>Numbers, figure and command</summary>'
+        f"{_decided(one, charts)}</details></td></tr></tbody>"
+    )
+
+
+def _verdict(judgement: Judgement) -> str:
+    """A verdict that links to the first result it follows from."""
+    if not judgement.pages or judgement.verdict == NOT_RUN:
+        return escape(judgement.verdict)
+    return f'<a href="#{anchor(judgement.pages[0])}">{escape(judgement.verdict)}</a>'
+
+
+def _decided(one: Judged, charts: Charts) -> str:
+    """What decides a claim: under every preset its findings, their results and commands; then the first figure."""
+    parts = [f'<p class="small">Cited as <code>{escape(one.statement.name)}</code>.</p>']
+    shown: dict[str, Page] = {}
+    for preset, judgement in one.by_preset.items():
+        if judgement.verdict == NO_PRESETS:
+            continue
+        parts.append(
+            f'<h4>{escape(preset)}: <span class="{_CLASSES[judgement.verdict]}">{escape(judgement.verdict)}</span></h4>'
+        )
+        findings = "".join(
+            f'<li><span class="{_CLASSES[finding["verdict"]]}">{escape(finding["verdict"])}</span>, '
+            f"{escape(finding['setting'])}: {escape(finding['effect'])}"
+            f'<span class="reason">{_inline(finding["reason"])}</span></li>'
+            for finding in judgement.findings
+        )
+        parts.append(f'<ul class="effects">{findings}</ul>' if findings else "")
+        there = {page["name"]: page for page in judgement.pages}
+        for name in one.statement.claims():
+            page = there.get(name)
+            command = page["command"] if page is not None else f"sentinel reproduce {name} --preset {preset}"
+            source = (
+                f'From <a href="#{anchor(page)}">{escape(page["folder"])}</a>, {escape(size(page))}:'
+                if page is not None
+                else "Not run yet:"
+            )
+            parts.append(f'<p class="small">{source}</p><code class="command">{escape(command)}</code>')
+        shown = shown or there
+    parts += [_drawing(page, charts.get(page["folder"], ())) for page in shown.values()]
+    return "\n".join(part for part in parts if part)
+
+
+def _drawing(page: Page, charts: Sequence[Any]) -> str:
+    """The learning curves of a page, or its figure where there are none."""
+    if charts:
+        return f'<div data-charts="{escape(page["folder"])}"></div>'
+    return _figure(f"{page['folder']}/{page['name']}", page["title"])
+
+
+def _compared(place: int, name: str, rows: Sequence[Mapping[str, str]]) -> str:
+    return (
+        f'<section class="card"><h2 id="compared-{place}">{escape(name)}: side by side</h2>\n'
+        f"<p>{len(rows)} rows, our numbers of every result.</p>\n{_table(rows)}</section>"
+    )
+
+
+def _experiment(page: Page, charts: Sequence[Any]) -> str:
+    folder, findings = page["folder"], page["findings"]
+    figure = _figure(f"{folder}/{page['name']}", page["title"])
     parts = [
-        f'<h2 id="{anchor(page)}">{escape(heading(page))}</h2>',
-        f"<p>In the paper: {escape(page['where'])}. Made by <code>{escape(page['command'])}</code> with sentinel-rl "
-        f"{escape(page['version'])}; files in <code>{escape(folder)}</code>.</p>",
+        f'<section class="card"><h2 id="{anchor(page)}">{escape(page["title"])}'
+        f"<small>{escape(page['where'])}; {escape(size(page))}; {escape(folder)}</small></h2>",
         _text(page["setup"]),
-        _figure(figures, f"{folder}/{page['name']}", page["title"]),
+        _drawing(page, charts),
         _table(page["results"]),
-        f"<h3>{output.CLAIMS}</h3>",
-        *(_finding(finding) for finding in page["findings"]),
-        f"<h3>{output.SUMMARY}</h3>",
         _text(page["words"]),
+        f'<p class="small">Made with sentinel-rl {escape(page["version"])} by</p>'
+        f'<code class="command">{escape(page["command"])}</code>',
+        _fold(f"{output.CLAIMS} ({len(findings)})", "\n".join(map(_finding, findings))),
+        _fold("The figure that the command writes", figure) if charts else "",
     ]
     for section in page["sections"]:
-        parts += [f"<h3>{escape(section['title'])}</h3>", _text(section["words"])]
-        parts.append(_table(section["rows"]) if section["rows"] else "")
-        parts.append(_figure(figures, f"{folder}/{section['figure']}", section["title"]) if section["figure"] else "")
-    return "\n".join(part for part in parts if part)
+        inside = [_text(section["words"]), _table(section["rows"]) if section["rows"] else ""]
+        inside.append(_figure(f"{folder}/{section['figure']}", section["title"]) if section["figure"] else "")
+        parts.append(_fold(section["title"], "\n".join(inside)))
+    return "\n".join(part for part in [*parts, "</section>"] if part)
+
+
+def _fold(summary: str, inside: str) -> str:
+    return f'<details class="fold"><summary>{escape(summary)}</summary>{inside}</details>'
 
 
 def _finding(finding: Mapping[str, str]) -> str:
@@ -142,32 +255,43 @@ def _finding(finding: Mapping[str, str]) -> str:
     return (
         f"<blockquote>{escape(finding['claim'])} ({escape(finding['where'])})</blockquote>\n"
         f'<p><span class="{_CLASSES[verdict]}">{escape(verdict.capitalize())}</span>, {escape(finding["setting"])}: '
-        f"{escape(finding['reason'])}</p>"
+        f"{_inline(finding['reason'])}</p>"
     )
 
 
 def _table(rows: Sequence[Mapping[str, str]]) -> str:
-    head = "".join(f'<th scope="col">{escape(column)}</th>' for column in rows[0])
-    body = "\n".join(f"<tr>{''.join(_cell(value) for value in row.values())}</tr>" for row in rows)
-    return f'<div class="scroll"><table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+    head = "".join(f'<th scope="col"{_kind(cell)}>{escape(column)}</th>' for column, cell in rows[0].items())
+    body = "\n".join(f"<tr>{''.join(map(_cell, row.values()))}</tr>" for row in rows)
+    return (
+        '<div class="scroll" tabindex="0" role="group" aria-label="Table">'
+        f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>"
+    )
 
 
 def _cell(value: str) -> str:
-    link = _LINK.fullmatch(value)
-    shade = _CLASSES.get(link[1] if link else value)
-    return f'<td class="{shade}">{_inline(value)}</td>' if shade else f"<td>{_inline(value)}</td>"
+    """A cell; the interval of a number stands back."""
+    kind = _kind(value)
+    words = _inline(value)
+    return f"<td{kind}>{_INTERVAL.sub(_BACK, words) if 'num' in kind else words}</td>"
 
 
-def _figure(figures: Mapping[str, str], name: str, title: str) -> str:
-    """A figure as an image."""
-    data = base64.b64encode(figures[name].encode()).decode()
-    return f'<figure><img alt="{escape(title)}" src="data:image/svg+xml;base64,{data}"></figure>'
+def _kind(value: str) -> str:
+    kind = "num" if _NUMBER.fullmatch(value) else "long" if len(value) > _LONG_CELL else ""
+    return f' class="{kind}"' if kind else ""
 
 
-def _policy() -> str:
-    """What a browser may do with the page: show images that are in it, and use its own style and script."""
-    style, script = (base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for text in (_STYLE, _SCRIPT))
-    return f"default-src 'none'; img-src data:; style-src 'sha256-{style}'; script-src 'sha256-{script}'"
+def _figure(name: str, title: str) -> str:
+    """The place of a figure, which the page fills with an image."""
+    words = "The figure is unpacked by the page's script."
+    return (
+        f'<figure class="waiting" data-figure="{escape(name)}" data-title="{escape(title)}">'
+        f"<figcaption>{words}</figcaption></figure>"
+    )
+
+
+def _packed(figure: str) -> str:
+    """A figure as the page unpacks it; the same bytes every time."""
+    return base64.b64encode(gzip.compress(figure.encode(), mtime=0)).decode()
 
 
 def _text(words: str) -> str:
@@ -176,6 +300,10 @@ def _text(words: str) -> str:
 
 
 def _inline(words: str) -> str:
-    """Text with Markdown's code and its links within the page."""
-    coded = re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(words, quote=False))
-    return _LINK.sub(r'<a href="#\2">\1</a>', coded)
+    """Text with Markdown's code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(words, quote=False))
+
+
+@cache
+def _part(name: str) -> str:
+    return (files("sentinel_paper") / "report_page" / name).read_text(encoding="utf-8")

@@ -7,6 +7,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from sentinel_paper.claims import Finding
+from sentinel_paper.curves import curve_rows
 from sentinel_paper.metrics import Metric, numbers, overview, runs, summaries
 from sentinel_paper.output import Page, Row, Section, csv_text, publish
 from sentinel_paper.trained import Contender, Records
@@ -124,7 +125,7 @@ def publish_grid(
         columns: further cells of the table, a row for every contender.
         statistics: metrics whose statistics go into the CSV; those of the table if None.
         single_runs: metrics that are listed for every run; those of the statistics if None.
-        more: further records, which the page says the circumstances of.
+        more: further records, whose learning curves and circumstances the page has too.
     """
     statistics = metrics if statistics is None else statistics
     single_runs = statistics if single_runs is None else single_runs
@@ -139,5 +140,9 @@ def publish_grid(
         [*sections, robust(records, contenders, metrics), *twenty(records, contenders, metrics)],
         [row for part in (records, *more) for row in about(part)],
     )
-    single = write_file(out / f"{name}-runs.csv", csv_text(runs(records, single_runs)))
-    return [*publish(page, drawing, numbers(records, contenders, statistics), out), single]
+    curves = [row for part in (records, *more) for row in curve_rows(part)]
+    return [
+        *publish(page, drawing, numbers(records, contenders, statistics), out),
+        write_file(out / f"{name}-runs.csv", csv_text(runs(records, single_runs))),
+        write_file(out / f"{name}-curves.csv", csv_text(curves)),
+    ]

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 from sentinel_paper import fig_toy_laws, fig_toy_wasserstein
+from sentinel_paper.output import csv_text
 from sentinel_paper.registry import find
 from sentinel_paper.toy_wasserstein import Distance
 from sentinel_paper.trained import Execution
@@ -99,3 +100,19 @@ def toy_laws_records():
     distances[:, 1] = rng.uniform(0.004, 0.006, (6, 2))
     atoms, true = np.linspace(0, 2, 11), rng.dirichlet(np.ones(11), 2)
     return fig_toy_laws.Records(settings, atoms, true, members, members.mean(axis=1), distances)
+
+
+LEARNERS = ("neutral", "CVaR .5 o CVaR .5", "additive CVaR .25", "CVaR .25 o CVaR .25")
+
+
+def write_learner(folder, agents=LEARNERS, runs=10):
+    """The file of agents that learn, in a folder of results: each has fewer crashes than the one before it."""
+    rng = np.random.default_rng(0)
+    rows = [
+        {"agent": agent, "seed": seed, "value": 32 - 0.2 * place + rng.normal(0, 0.05)}
+        | {"crashes": 240 - 20 * place + rng.normal(0, 5)}
+        for place, agent in enumerate(agents)
+        for seed in range(runs)
+    ]
+    (folder / "learner").mkdir()
+    (folder / "learner" / "risk.csv").write_text(csv_text(rows))

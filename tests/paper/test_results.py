@@ -3,6 +3,8 @@
 import csv
 import dataclasses
 import json
+import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 
 from sentinel_paper import fig_ftrl_lambda, fig_risk_measures, judging, metrics, output, table_highway
 from sentinel_paper.registry import find
+from sentinel_paper.report import write_report
 from sentinel_paper.settings import CARTPOLE, HIGHWAY
 from sentinel_paper.trained import Records, Settings
 
@@ -67,3 +70,12 @@ def test_findings_follow_from_the_numbers_of_the_runs(folder, recipe, task, monk
     for found, written in zip(recipe.findings(records), page["findings"], strict=True):
         assert (found.claim.name, str(found.verdict)) == (written["name"], written["verdict"])
         assert (found.effect, found.reason) == (written["effect"], written["reason"])
+
+
+def test_the_committed_report_is_what_the_command_writes(tmp_path):
+    """Packed figures aside, whose bytes are those of the machine's compression."""
+    shutil.copytree(RESULTS, tmp_path / "results", ignore=shutil.ignore_patterns("report.*", "*.png", "records"))
+    html, text = write_report(tmp_path / "results")
+    figures = re.compile(r'id="figures">.*?</script>', re.DOTALL)
+    assert figures.sub("", html.read_text()) == figures.sub("", (RESULTS / "report.html").read_text())
+    assert text.read_text() == (RESULTS / "report.md").read_text()

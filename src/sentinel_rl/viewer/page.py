@@ -62,21 +62,12 @@ def document(title: str, data: dict[str, Any], names: Sequence[str], connect: st
         connect: the addresses that it may connect to, none when None.
     """
     style, scripts = _part("page.css"), [_part(name) for name in names]
-    policy = {
-        "default-src": "'none'",
-        "script-src": " ".join(map(_hash, scripts)),
-        "style-src": _hash(style),
-        "img-src": "data:",
-        "base-uri": "'none'",
-        "form-action": "'none'",
-        **({} if connect is None else {"connect-src": connect}),
-    }
     return Template(_part("page.html")).substitute(
-        policy="; ".join(f"{name} {value}" for name, value in policy.items()),
+        policy=security_policy(style, scripts, connect),
         title=escape(title),
         style=style,
         scripts="\n".join(f"<script>{script}</script>" for script in scripts),
-        data=_embedded(data),
+        data=embedded(data),
     )
 
 
@@ -104,7 +95,21 @@ def packed(array: np.ndarray) -> dict[str, Any]:
     return {"type": kind, "shape": list(array.shape), "data": base64.b64encode(content).decode()}
 
 
-def _embedded(data: dict[str, Any]) -> str:
+def security_policy(style: str, scripts: Sequence[str], connect: str | None = None) -> str:
+    """The content security policy of a page: its own style and scripts, by their hashes, and images that it holds."""
+    policy = {
+        "default-src": "'none'",
+        "script-src": " ".join(map(_hash, scripts)),
+        "style-src": _hash(style),
+        "img-src": "data:",
+        "base-uri": "'none'",
+        "form-action": "'none'",
+        **({} if connect is None else {"connect-src": connect}),
+    }
+    return "; ".join(f"{name} {value}" for name, value in policy.items())
+
+
+def embedded(data: Any) -> str:
     """JSON that ends no script block and opens no comment, whatever its texts hold."""
     text = json.dumps(data, allow_nan=False)
     for letter, written in _ESCAPES.items():
