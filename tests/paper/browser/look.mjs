@@ -164,7 +164,9 @@ async function everything(page) {
     dispatchEvent(new Event("beforeprint"));
   });
   await page.waitForFunction(
-    () => [...document.querySelectorAll("figure[data-figure]")].every((one) => one.querySelector("img")?.complete),
+    () =>
+      [...document.querySelectorAll("figure[data-figure]")].every((one) => one.querySelector("img")?.complete) &&
+      [...document.querySelectorAll("[data-charts] svg")].every((one) => one.querySelector("path")),
     { timeout: 60000 },
   );
   return page.evaluate(() => ({
