@@ -201,7 +201,7 @@ def _significant(low: float, high: float, p_holm: float) -> bool:
 
 
 def _counted(judged: Sequence[Judged]) -> str:
-    """The verdicts on abstract and section 6, under every preset."""
+    """The verdicts on abstract and section 6: each claim once, then under every preset."""
     counted = [one for one in judged if one.statement.part in HEADLINE_PARTS]
     parts = []
     for preset in counted[0].by_preset:
@@ -210,9 +210,10 @@ def _counted(judged: Sequence[Judged]) -> str:
         if run:
             some = "" if len(run) == len(counted) else f", which was run for {len(run)} of them,"
             parts.append(f"under `{preset}`{some} {count_words(run)}")
+    once = count_words(one.headline.verdict for one in counted)
     return (
         f"Of the {len(counted)} claims in the paper's {' and '.join(HEADLINE_PARTS)} that an experiment can decide, "
-        f"{'; '.join(parts) if parts else 'none has been run yet'}."
+        f"{'; '.join([once, *parts])}."
     )
 
 

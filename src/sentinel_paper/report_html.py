@@ -131,10 +131,10 @@ def _contents(entries: Sequence[tuple[str, str, str]]) -> str:
 def _claims(judged: Sequence[Judged], pages: Sequence[Page], charts: Charts) -> str:
     """The claims with their filters; a claim opens to its figure, numbers and commands."""
     presets = presets_of(pages)
-    heads = "".join(f'<th scope="col">{escape(words)}</th>' for words in ("claim", *presets, "in the paper"))
-    columns = len(presets) + 2
+    heads = "".join(f'<th scope="col">{escape(words)}</th>' for words in ("claim", "verdict", *presets, "in the paper"))
+    columns = len(presets) + 3
     parts = list(dict.fromkeys(one.statement.part for one in judged))
-    verdicts = {judgement.verdict for one in judged for judgement in one.by_preset.values()}
+    verdicts = {judgement.verdict for one in judged for judgement in (one.headline, *one.by_preset.values())}
     choices = [one for one in _CLASSES if one in verdicts and one != NO_PRESETS]
     buttons = "".join(
         f'<button type="button" data-verdict="{value}" aria-pressed="{"false" if value else "true"}">{words}'
@@ -144,7 +144,7 @@ def _claims(judged: Sequence[Judged], pages: Sequence[Page], charts: Charts) -> 
     return (
         '<section class="card" id="claims"><h2>Every claim</h2>\n'
         f'<div class="filters" hidden><fieldset><legend class="small">Verdict</legend>{buttons}</fieldset>'
-        f"{_select('preset', 'Preset', 'any', presets)}{_select('section', 'Section', 'all', parts)}</div>\n"
+        f"{_select('preset', 'Preset', 'each once', presets)}{_select('section', 'Section', 'all', parts)}</div>\n"
         '<p class="shown" role="status"></p>\n'
         f'<table class="claims"><thead><tr>{heads}</tr></thead>\n'
         + "\n".join(_claim(one, columns, charts) for one in judged)
@@ -161,7 +161,7 @@ def _claim(one: Judged, columns: int, charts: Charts) -> str:
     statement = one.statement
     cells = "".join(
         f'<td class="verdict {_CLASSES[judgement.verdict]}" data-preset="{escape(preset)}">{_verdict(judgement)}</td>'
-        for preset, judgement in one.by_preset.items()
+        for preset, judgement in {"": one.headline, **one.by_preset}.items()
     )
     return (
         f'<tbody id="claim-{statement.name}" data-section="{escape(statement.part)}"><tr>'
@@ -182,12 +182,10 @@ def _decided(one: Judged, charts: Charts) -> str:
     """What decides a claim: under every preset its findings, their results and commands; then the first figure."""
     parts = [f'<p class="small">Cited as <code>{escape(one.statement.name)}</code>.</p>']
     shown: dict[str, Page] = {}
-    for preset, judgement in one.by_preset.items():
-        if judgement.verdict == NO_PRESETS:
-            continue
-        parts.append(
-            f'<h4>{escape(preset)}: <span class="{_CLASSES[judgement.verdict]}">{escape(judgement.verdict)}</span></h4>'
-        )
+    judgements = one.by_preset if one.without_presets is None else {"": one.without_presets}
+    for preset, judgement in judgements.items():
+        under, option = (f"{escape(preset)}: ", f" --preset {preset}") if preset else ("", "")
+        parts.append(f'<h4>{under}<span class="{_CLASSES[judgement.verdict]}">{escape(judgement.verdict)}</span></h4>')
         findings = "".join(
             f'<li><span class="{_CLASSES[finding["verdict"]]}">{escape(finding["verdict"])}</span>, '
             f"{escape(finding['setting'])}: {escape(finding['effect'])}"
@@ -198,7 +196,7 @@ def _decided(one: Judged, charts: Charts) -> str:
         there = {page["name"]: page for page in judgement.pages}
         for name in one.statement.claims():
             page = there.get(name)
-            command = page["command"] if page is not None else f"sentinel reproduce {name} --preset {preset}"
+            command = page["command"] if page is not None else f"sentinel reproduce {name}{option}"
             source = (
                 f'From <a href="#{anchor(page)}">{escape(page["folder"])}</a>, {escape(size(page))}:'
                 if page is not None

@@ -14,7 +14,6 @@ from sentinel_paper.report import collect, figures_of, write_report
 from sentinel_paper.report_curves import charts
 from sentinel_paper.report_frontier import frontier
 from sentinel_paper.report_rows import anchor
-from sentinel_paper.settings import HEADLINE_PRESET
 from sentinel_paper.statements import NO_PRESETS, NOT_RUN, judge
 from tests import node
 from tests.paper.fakes import write_learner
@@ -69,7 +68,7 @@ def test_claims_are_sorted_up_down_and_back(seen):
     found, folder = seen
     judged = {one.statement.name: one.headline.verdict for one in judge(collect(folder))}
     told = found["sorted"]
-    assert told["column"] == HEADLINE_PRESET
+    assert told["column"] == "verdict"
     assert told["first"]["order"] == told["back"]["order"] == list(judged)
     assert [judged[name] for name in told["up"]["order"]] == sorted(judged.values())
     assert [judged[name] for name in told["down"]["order"]] == sorted(judged.values(), reverse=True)
@@ -86,10 +85,10 @@ def test_claims_are_filtered_by_verdict_preset_and_section(seen):
     def names(fits):
         return [one.statement.name for one in judged if fits(one)]
 
-    verdicts = {judgement.verdict for one in judged for judgement in one.by_preset.values()} - {NO_PRESETS}
+    verdicts = {found.verdict for one in judged for found in (one.headline, *one.by_preset.values())} - {NO_PRESETS}
     assert set(told["verdicts"]) == {"", *verdicts}
     for verdict in verdicts:
-        wanted = names(lambda one, v=verdict: v in {judgement.verdict for judgement in one.by_preset.values()})
+        wanted = names(lambda one, v=verdict: one.headline.verdict == v)
         assert told["verdicts"][verdict]["shown"] == wanted
         assert told["verdicts"][verdict]["words"] == f"{len(wanted)} of {len(judged)} claims"
         assert told["counts"][verdict] == len(wanted)

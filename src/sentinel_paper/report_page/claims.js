@@ -13,11 +13,9 @@ const Claims = (() => {
         const bodies = [...table.tBodies];
         let verdict = "";
 
-        // The cells with the verdicts on a claim under the chosen preset, or under any.
+        // The cells with the verdict on a claim under the chosen preset, or with the one that is counted.
         const cells = (body) =>
-            [...body.querySelectorAll("td[data-preset]")].filter(
-                (cell) => !preset.value || cell.dataset.preset === preset.value,
-            );
+            [...body.querySelectorAll("td[data-preset]")].filter((cell) => cell.dataset.preset === preset.value);
 
         function fits(body, wanted) {
             if (section.value && body.dataset.section !== section.value) return false;
