@@ -164,8 +164,9 @@ def show(given: argparse.Namespace) -> None:
         for agent in AGENTS:
             runs = [row for row in rows if (row["env"], row["agent"], row["steps"]) == (name, agent, str(steps))]
             one = summarise(np.array([float(row["mean_return"]) for row in runs]))
-            interval = f"[{one.low:.1f}, {one.high:.1f}]" if len(runs) > 1 else "(one run)"
-            cells.append(f"{one.mean:.1f} {interval}" if runs else "not run")
+            digits = 1 if abs(one.mean) >= 1 else 2
+            interval = f"[{one.low:.{digits}f}, {one.high:.{digits}f}]" if len(runs) > 1 else "(one run)"
+            cells.append(f"{one.mean:.{digits}f} {interval}" if runs else "not run")
         print("| " + " | ".join(cells) + " |")
 
 
