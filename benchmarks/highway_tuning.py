@@ -165,13 +165,18 @@ def run(wanted: Sequence[Cell], out: Path, at_once: int) -> None:
         print(f"{time.perf_counter() - began:.0f} s: {batch[0].agent_name}: {names}", flush=True)
 
 
+def chosen(own: Sequence[Row]) -> str:
+    """The setting of the highest mean value, of the runs of one agent."""
+    names = dict.fromkeys(row["setting"] for row in own)
+    means = {name: np.nanmean([row["value"] for row in own if row["setting"] == name]) for name in names}
+    return max(means, key=lambda name: means[name])
+
+
 def show(single: Sequence[Row]) -> None:
     """Print means with 95 % bootstrap intervals over runs, a table for every agent."""
     for agent in dict.fromkeys(row["agent"] for row in single):
         own = [row for row in single if row["agent"] == agent]
-        names = list(dict.fromkeys(row["setting"] for row in own))
-        means = {name: np.nanmean([row["value"] for row in own if row["setting"] == name]) for name in names}
-        best = max(means, key=lambda name: means[name])
+        names, best = list(dict.fromkeys(row["setting"] for row in own)), chosen(own)
         print(f"\n{agent}, seeds {min(row['seed'] for row in own)} to {max(row['seed'] for row in own)}\n")
         print(f"| setting | runs | {' | '.join(SHOWN)} |\n| --- | ---: |{' ---: |' * len(SHOWN)}")
         for name in names:

@@ -106,7 +106,7 @@ class Preset:
 
 # In the order of the headline: a claim is counted under the first of these that it was run with.
 PRESETS: Mapping[str, Preset] = {
-    # What the tuning finds for one agent (`docs/tuning.md`) is added here under the agent's name.
+    # What the tuning found for one agent (`docs/tuning.md`) stands under the agent's name.
     "tuned": Preset(
         "the library's default learner (the same encoder, updates, batch, discount, time-limit rule, warm-up and "
         "epsilon for all agents; the paper's constants are not used)",
@@ -114,7 +114,6 @@ PRESETS: Mapping[str, Preset] = {
         "64 every second step, a discount that follows from the time limit, and returns that go on through it",
         {
             "all": {"preset": "learner"},
-            # The best of each on the tuning seeds, the preset and thirteen changes tried for every agent.
             **{agent: {"learning_rate_end": 1e-4} for agent in ("cdqn", "vdqn", "vdqn-cvar", "uadqn")},
         },
         constants=False,
@@ -155,7 +154,7 @@ def options_for(task: Task, agent: str, preset: str = DEFAULT_PRESET, own: Optio
         >>> options_for(HIGHWAY, "uadqn")["learn_every"], options_for(CARTPOLE, "sentinel", "literal")[READING_OPTION]
         ('triangular', 'literal')
         >>> options_for(HIGHWAY, "uadqn", "tuned")
-        {'preset': 'learner'}
+        {'preset': 'learner', 'learning_rate_end': 0.0001}
     """
     # The list of experiments names the presets too, and is printed without JAX.
     from sentinel_rl.agents.registry import agent_kind

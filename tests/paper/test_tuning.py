@@ -26,12 +26,23 @@ def test_settings_begin_with_the_preset_and_differ():
     env = make_env(HIGHWAY.env)
     for agent in tuning.OWN:
         found = tuning.cells(agent, 1_000, (100, 101), 5)
-        assert found[0].options.items() >= options_for(HIGHWAY, agent, "tuned").items()
+        assert found[0].options == {"preset": "learner"} | (tuning.RISK if agent == "sentinel" else {})
         made = [cell.make_agent(env) for cell in found]
         plans = [cell.make_plan(one) for cell, one in zip(found, made, strict=True)]
         assert len(set(zip(map(str, made), map(str, plans), strict=True))) == len(found)
         assert {plan.learn.period for plan in plans} == {2}
     assert tuning.FIRST_REPORTED == FIRST_SEED
+
+
+def test_the_preset_has_what_was_best():
+    """Of every agent whose settings were run, the one of the highest mean value, and nothing else."""
+    single = tuning.read(ROOT / "results" / "tuning" / "runs.csv")
+    agents = set(tuning.OWN) - {"sentinel"}
+    assert {row["agent"] for row in single} == agents
+    assert len(single) == len(agents) * 14 * 12
+    for agent in agents:
+        best = tuning.chosen([row for row in single if row["agent"] == agent])
+        assert options_for(HIGHWAY, agent, "tuned") == {"preset": "learner", **tuning.settings_of(agent)[best]}
 
 
 def test_what_is_there_is_not_trained_again(tmp_path, monkeypatch, capsys):
