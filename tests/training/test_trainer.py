@@ -17,9 +17,10 @@ from sentinel_rl.errors import IncompatibleError, NumericalError, SentinelWarnin
 from sentinel_rl.storage.run_folder import status
 from sentinel_rl.training.compiled import Progress
 from sentinel_rl.training.evaluation import EVALUATION_SEED, evaluate_run
+from sentinel_rl.training.job import Job, checked_plan
 from sentinel_rl.training.metrics import Episodes, measure
 from sentinel_rl.training.policy import load_policy
-from sentinel_rl.training.trainer import Job, checked_plan, run_job, train
+from sentinel_rl.training.trainer import run_job, train
 from tests.training.conftest import JUDGED, PLAN, SEEDS, STEPS, Trained
 from tests.training.mine import Greedy, Walk
 from tests.training.pole import AGENT, ENV, NAME, SIZES, bit_equal

@@ -31,12 +31,13 @@ from sentinel_rl.storage.atomic import make_folder
 from sentinel_rl.training.callbacks import Callbacks, seen_locals
 from sentinel_rl.training.episodes import MONITOR, EpisodeTable, write_monitor
 from sentinel_rl.training.host_training import HostTraining
+from sentinel_rl.training.job import Job, checked_plan
 from sentinel_rl.training.policy import SavedPolicy, load_policy, save_policy
 from sentinel_rl.training.result import Result
 from sentinel_rl.training.schedule import LARGEST_STEP, PLAN_OPTIONS, make_plan, require_seed, require_seeds
 from sentinel_rl.training.sinks import ConsoleSink, Logger, LoggerSink, Sink, TensorBoardSink
 from sentinel_rl.training.standing import Standing
-from sentinel_rl.training.trainer import Job, checked_plan, run_job
+from sentinel_rl.training.trainer import run_job
 
 # Options of the classes that are neither the agent's nor the plan's.
 REPORT_OPTIONS = ("tensorboard_log", "monitor_dir", "strict_support", "verbose", "device")
