@@ -104,6 +104,7 @@ class Cell:
                 "episodes": evaluation.episodes,
                 "seed": evaluation.seed,
                 "env": env_identity(resolve_env(self.make_env(evaluation.env_settings))),
+                **({"acting": dict(evaluation.acting)} if evaluation.acting else {}),
             }
             for evaluation in self.evaluations
         ]
@@ -163,12 +164,18 @@ class Cell:
             raise UsageError(f"{self.env} is stepped from Python, and a study needs an environment in JAX")
         return env
 
-    def make_agent(self, env: Env) -> Agent:
-        """The agent for an environment."""
+    def make_agent(self, env: Env, changes: Mapping[str, Any] = _NOTHING) -> Agent:
+        """The agent for an environment, with changes of its options.
+
+        Raises:
+            UsageError: for options that cannot be.
+        """
         if not isinstance(self.agent, str):
+            if changes:
+                raise UsageError(f"options {sorted(changes)} to act with need an agent by name")
             return require_agent(self.agent)
         own = {name: value for name, value in self.options.items() if name not in PLAN_OPTIONS}
-        return make_agent(self.agent, env.spec, **own)
+        return make_agent(self.agent, env.spec, **{**own, **changes})
 
     def make_plan(self, agent: Agent) -> Plan:
         """When the runs learn and explore."""
