@@ -98,8 +98,8 @@ def gap_of(world: World, cell: Cell, agent: Any, state: Any, seed: int, quick: b
     outside = _opened(world, cell, **starts)
     episodes, limit = (_QUICK_EPISODES if quick else _EPISODES), min(int(closed.spec.max_steps or _STEPS), _STEPS)
     if isinstance(opened, GridWorld):
-        obs = observed_cells(opened)
-        gap = np.asarray(np.array(opened.tables.kinds) == UNSEEN)
+        obs: np.ndarray = observed_cells(opened)
+        gap = np.array([kind == UNSEEN for kind in opened.tables.kinds])
     else:
         some = play_in(agent, state, opened, _EPSILON, min(limit, 100), episodes, key)
         kept = np.asarray(some.running)
@@ -114,7 +114,7 @@ def gap_of(world: World, cell: Cell, agent: Any, state: Any, seed: int, quick: b
     played = play_in(agent, state, closed, 0.0, limit, episodes, jax.random.fold_in(key, 1))
     told["return_closed"] = float(np.sum(played.reward) / episodes)
     played = play_in(agent, state, outside, 0.0, limit, episodes, jax.random.fold_in(key, 2))
-    begun_outside = ~np.asarray(played.inside)[:, 0]
+    begun_outside = np.logical_not(np.asarray(played.inside[:, 0]))
     told["return_open"] = float(np.asarray(played.reward).sum(axis=1)[begun_outside].mean())
     told["entered"] = float(np.asarray(played.entered).any(axis=1)[begun_outside].mean())
     in_gap, counts = (np.asarray(part)[begun_outside] for part in (played.inside, played.running))

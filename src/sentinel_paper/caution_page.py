@@ -70,7 +70,7 @@ def publish_study(name: str, records: Records, findings: Sequence[Finding], out:
 def setup(records: Records) -> str:
     """What was computed, and by which rules."""
     settings = records.settings
-    missing = f" **Not run yet**: {', '.join(records.missing)}." if records.missing else ""
+    missing = f" Not run yet: {', '.join(records.missing)}." if records.missing else ""
     return (
         f"Not a claim of the paper: a study of when composite risk (CVaR {ALPHA:g} of CVaR {ALPHA:g}) pays against "
         f"additive (CVaR {ALPHA:g} of each member's law, their mean) and neutral. Every arm is SENTINEL-4 with the "
@@ -81,31 +81,32 @@ def setup(records: Records) -> str:
         f"On the highway every trained agent acts with each of {len(levels(settings))} pairs of measures, without "
         f"training again, in {len(situations(settings))} kinds of traffic, {settings.episodes} episodes a run. Speeds "
         "are matched: every arm acts with the most cautious measures of its kind whose mean speed is within "
-        f"{MATCH:g} m/s of the neutral arm's on the *calibration* scenarios. The *test* scenarios choose nothing. "
-        "Differences are paired by seed. Caution *pays* in a world if crashes are significantly fewer (95 % bootstrap "
+        f"{MATCH:g} m/s of the neutral arm's on the calibration scenarios. The test scenarios choose nothing. "
+        "Differences are paired by seed. Caution pays in a world if crashes are significantly fewer (95 % bootstrap "
         "interval, and Wilcoxon's test after Holm over the worlds of a comparison) without being slower there by more "
-        f"than {MATCH:g} m/s; it *costs* if they are more without being faster by as much. All else is undecided."
+        f"than {MATCH:g} m/s; it costs if they are more without being faster by as much. All else is undecided."
         + missing
     )
 
 
-def results(records: Records) -> list[Row]:
-    """The verdict of every comparison on the highway as trained and in every scenario, strengths together."""
+def results(records: Records, splits: Sequence[str] = ("test", "as trained")) -> list[Row]:
+    """The verdict of every comparison in the highway's worlds of these sides of the split, strengths together."""
     there = records.arms(HIGHWAY)
     rows: list[Row] = []
     for ours, theirs, _ in DUELS:
         if ours in there and theirs in there:
-            for split, names in _splits():
-                rows += [_row(records, ours, theirs, split, one) for one in duel(records, ours, theirs, names)]
+            for split in splits:
+                found = duel(records, ours, theirs, _WORLDS[split])
+                rows += [_row(records, ours, theirs, split, one) for one in found]
     return rows
 
 
-def _splits() -> tuple[tuple[str, list[str]], ...]:
-    return (
-        ("test", scenario_names("test")),
-        ("as trained", [AS_TRAINED]),
-        ("calibration", scenario_names("calibration")),
-    )
+# Worlds whose p-values are corrected together.
+_WORLDS: Mapping[str, Sequence[str]] = {
+    "test": scenario_names("test"),
+    "as trained": [AS_TRAINED],
+    "calibration": scenario_names("calibration"),
+}
 
 
 def _row(records: Records, ours: Arm, theirs: Arm, split: str, one: Outcome) -> Row:
@@ -135,7 +136,7 @@ def words(records: Records, findings: Sequence[Finding]) -> str:
         seen = duel(records, ours, theirs, [AS_TRAINED])[0]
         answers = "; ".join(f"{answer} in {_listed(worlds)}" for answer, worlds in unseen.items() if worlds)
         parts.append(
-            f"**{ours.label} against {theirs.label}**, at matched speed: as trained {seen.pays} "
+            f"{_capital(ours.label)} against {theirs.label}, at matched speed: as trained {seen.pays} "
             f"({percent(seen.crashes)} points of crashes); in traffic never seen {answers}."
         )
     chosen = [f"{label} acts {one.measures} ({one.gap:+.2f} m/s)" for label, one in records.choices.items()]
@@ -185,9 +186,19 @@ def advice(findings: Sequence[Finding]) -> str:
 
 
 def _answered(name: str, findings: Sequence[Finding]) -> str:
+    """A question with its answers, setting by setting."""
     own = [one for one in findings if one.claim.name == name]
-    answers = "; ".join(f"{one.setting}: {one.verdict} ({one.effect})" for one in own)
-    return f"{CLAIMS[name].text} {answers}."
+    answers = [
+        f"{verdict} in {sum(one.verdict == verdict for one in own)} of {len(own)}"
+        + f" ({'; '.join(one.setting for one in own if one.verdict == verdict)})"
+        for verdict in Verdict
+        if any(one.verdict == verdict for one in own)
+    ]
+    return f'"{CLAIMS[name].text}" {_capital("; ".join(answers))}.'
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _listed(names: Sequence[str]) -> str:
@@ -204,7 +215,8 @@ def _sections(name: str, records: Records, out: Path) -> tuple[list[Section], li
         Section(
             "Calibration scenarios",
             "They were looked at before, and matched speeds were chosen on them.",
-            figure=f"{name}-calibration",
+            results(records, ["calibration"]),
+            f"{name}-calibration",
         )
     )
     sections.append(Section("By strength", "Test scenarios, composite against neutral.", by_strength(records)))
@@ -241,8 +253,8 @@ def _sections(name: str, records: Records, out: Path) -> tuple[list[Section], li
                 "Coverage gaps",
                 f"AUROC of every score for states in a region that training never showed (.5 tells nothing, {KNOWN:g} "
                 "is what was asked for), and what the frozen policies do: percent of the episodes from outside that "
-                "enter it, and returns in the closed and the open world. Where the world is closed while the agent acts, an "
-                "action that would enter was tried and was harmless; in the logged maze it was never seen.",
+                "enter it, and returns in the closed and the open world. Where the world is closed while the agent "
+                "acts, an action that would enter was tried and was harmless; in the logged maze it was never seen.",
                 gap_rows(records, gaps),
                 f"{name}-gaps",
             )
