@@ -293,6 +293,7 @@ def cell(world: World, arm: Arm, settings: Settings) -> Cell:
                 settings.episodes,
                 env_settings=situation.env_settings,
                 acting=measures.options,
+                keeps=("reward", "terminated", "mean_speed"),
             )
             for measures in levels(settings)
             for situation in situations(settings)

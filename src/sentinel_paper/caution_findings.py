@@ -17,7 +17,7 @@ from sentinel_paper.caution_cells import (
     with_prior,
 )
 from sentinel_paper.caution_numbers import Numbers, Records
-from sentinel_paper.caution_verdicts import Outcome, Pays, answer_of, outcomes, reaches
+from sentinel_paper.caution_verdicts import Outcome, Pays, answer_of, reaches
 from sentinel_paper.claims import Claim, Finding, Verdict, by_name
 from sentinel_rl.envs.highway import scenario_names
 from sentinel_rl.study import Comparison, compare, summarise
@@ -45,13 +45,6 @@ DUELS = (
     (with_prior(COMPOSITE), _BARE["neutral"], "carrier-pays-under-shift"),
     (with_prior(COMPOSITE), with_prior(NEUTRAL), "carrier-pays-under-shift"),
 )
-
-
-def duel(records: Records, ours: Arm, theirs: Arm, worlds: Iterable[str]) -> list[Outcome]:
-    """One arm against another at matched speed, in some of the highway's worlds, corrected for their number."""
-    mine, others = records.matched(ours), records.matched(theirs)
-    wanted = list(worlds)
-    return outcomes({name: mine[name] for name in wanted}, {name: others[name] for name in wanted})
 
 
 def judged(records: Records) -> list[Finding]:
@@ -89,10 +82,10 @@ def _driving(records: Records) -> list[Finding]:
         if ours.kind == "composite" and not ours.carrier:
             found += [
                 _finding("pays-as-trained", records, ours, theirs, one)
-                for one in duel(records, ours, theirs, [AS_TRAINED])
+                for one in records.duel(ours, theirs, [AS_TRAINED])
             ]
         found += [
-            _finding(claim, records, ours, theirs, one) for one in duel(records, ours, theirs, scenario_names("test"))
+            _finding(claim, records, ours, theirs, one) for one in records.duel(ours, theirs, scenario_names("test"))
         ]
     return found
 

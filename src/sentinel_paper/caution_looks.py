@@ -115,8 +115,9 @@ def gap_of(world: World, cell: Cell, agent: Any, state: Any, seed: int, quick: b
     told["return_closed"] = float(np.sum(played.reward) / episodes)
     played = play_in(agent, state, outside, 0.0, limit, episodes, jax.random.fold_in(key, 2))
     begun_outside = np.logical_not(np.asarray(played.inside[:, 0]))
-    told["return_open"] = float(np.asarray(played.reward).sum(axis=1)[begun_outside].mean())
-    told["entered"] = float(np.asarray(played.entered).any(axis=1)[begun_outside].mean())
+    rewards = np.asarray(played.reward)[begun_outside]
+    told["return_open"] = float(rewards.sum() / len(rewards))
+    told["entered"] = float(np.mean(np.asarray(played.entered)[begun_outside].any(axis=1)))
     in_gap, counts = (np.asarray(part)[begun_outside] for part in (played.inside, played.running))
     told["inside"] = float(in_gap.sum() / counts.sum())
     return told

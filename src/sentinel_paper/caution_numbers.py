@@ -21,7 +21,7 @@ from sentinel_paper.caution_cells import (
     levels,
     situations,
 )
-from sentinel_paper.caution_verdicts import Choice, Driven, choose, pooled
+from sentinel_paper.caution_verdicts import Choice, Driven, Outcome, choose, outcomes, pooled
 from sentinel_rl.envs.grid_planning import law_of
 from sentinel_rl.envs.highway import scenario_names
 from sentinel_rl.study import Record
@@ -38,6 +38,15 @@ class Records:
     settings: Settings
     found: Mapping[tuple[str, str], Record]
     missing: tuple[str, ...] = ()
+    _duels: dict[tuple[str, ...], list[Outcome]] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+
+    def duel(self, ours: Arm, theirs: Arm, worlds: Sequence[str]) -> list[Outcome]:
+        """One arm against another at matched speed, in some of the highway's worlds, corrected for their number."""
+        key = ours.label, theirs.label, *worlds
+        if key not in self._duels:
+            mine, others = self.matched(ours), self.matched(theirs)
+            self._duels[key] = outcomes({name: mine[name] for name in worlds}, {name: others[name] for name in worlds})
+        return self._duels[key]
 
     def arms(self, world: World) -> list[Arm]:
         """The arms of a world that have been trained."""

@@ -22,7 +22,7 @@ from sentinel_paper.caution_cells import (
     levels,
     situations,
 )
-from sentinel_paper.caution_findings import CLAIMS, DUELS, KNOWN, counted, duel, percent, told
+from sentinel_paper.caution_findings import CLAIMS, DUELS, KNOWN, counted, percent, told
 from sentinel_paper.caution_looks import SCORES
 from sentinel_paper.caution_numbers import Records
 from sentinel_paper.caution_verdicts import MATCH, Driven, Outcome, outcomes
@@ -96,7 +96,7 @@ def results(records: Records, splits: Sequence[str] = ("test", "as trained")) ->
     for ours, theirs, _ in DUELS:
         if ours in there and theirs in there:
             for split in splits:
-                found = duel(records, ours, theirs, _WORLDS[split])
+                found = records.duel(ours, theirs, _WORLDS[split])
                 rows += [_row(records, ours, theirs, split, one) for one in found]
     return rows
 
@@ -132,8 +132,8 @@ def words(records: Records, findings: Sequence[Finding]) -> str:
     for ours, theirs, _ in DUELS:
         if ours not in there or theirs not in there:
             continue
-        unseen = counted(duel(records, ours, theirs, scenario_names("test")))
-        seen = duel(records, ours, theirs, [AS_TRAINED])[0]
+        unseen = counted(records.duel(ours, theirs, scenario_names("test")))
+        seen = records.duel(ours, theirs, [AS_TRAINED])[0]
         answers = "; ".join(f"{answer} in {_listed(worlds)}" for answer, worlds in unseen.items() if worlds)
         parts.append(
             f"{_capital(ours.label)} against {theirs.label}, at matched speed: as trained {seen.pays} "

@@ -98,13 +98,18 @@ class Cell:
         env = self.make_env()
         agent = self.make_agent(env)
         handle, plan = resolve_env(env), self.make_plan(agent)
+        worlds = {
+            str(evaluation.env_settings): env_identity(resolve_env(self.make_env(evaluation.env_settings)))
+            for evaluation in {str(one.env_settings): one for one in self.evaluations}.values()
+        }
         evaluations = [
             {
                 "name": evaluation.name,
                 "episodes": evaluation.episodes,
                 "seed": evaluation.seed,
-                "env": env_identity(resolve_env(self.make_env(evaluation.env_settings))),
+                "env": worlds[str(evaluation.env_settings)],
                 **({"acting": dict(evaluation.acting)} if evaluation.acting else {}),
+                **({"keeps": list(evaluation.keeps)} if evaluation.keeps is not None else {}),
             }
             for evaluation in self.evaluations
         ]

@@ -104,7 +104,8 @@ def run_cells(
                     others = [cell.make_agent(env, evaluation.acting).planned(plan.planned_updates) for cell in cells]
                 played = evaluate_population(trainings, world, evaluation, env.spec.gamma, others)
                 for own, told in zip(arrays, played, strict=True):
-                    own |= {f"eval/{evaluation.name}/{name}": _as_floats(values) for name, values in told.items()}
+                    kept = told if evaluation.keeps is None else {name: told[name] for name in evaluation.keeps}
+                    own |= {f"eval/{evaluation.name}/{name}": _as_floats(values) for name, values in kept.items()}
                     if number == 0 and "differs_additive" in told:
                         own |= {f"choices/{name}": told[f"differs_{name}"] for name in ("additive", "neutral")}
         if examine is not None:

@@ -42,6 +42,8 @@ class Evaluation:
         env_settings: changes of the environment, on top of the cell's.
         acting: options that the frozen policies act with in place of those they were trained with, such as measures of
             risk. They may differ in numbers only: ``cvar:1`` is the mean for an agent that was trained with a CVaR.
+        keeps: names of the arrays that a record keeps, ``reward`` among them; all when None. A record has at most 1 000
+            arrays, too few for all of a hundred evaluations.
     """
 
     name: str = "frozen"
@@ -49,12 +51,17 @@ class Evaluation:
     seed: int = 1_000_000
     env_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     acting: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    keeps: tuple[str, ...] | None = None
 
     def __post_init__(self) -> None:
         if not self.name or "/" in self.name:
             raise UsageError(f"an evaluation needs a name without '/', got {self.name!r}")
         if self.episodes < 1:
             raise UsageError(f"the evaluation {self.name!r} needs at least 1 episode, got {self.episodes}")
+        if self.keeps is not None:
+            object.__setattr__(self, "keeps", tuple(self.keeps))
+            if "reward" not in self.keeps:
+                raise UsageError(f"the evaluation {self.name!r} must keep reward, got {', '.join(self.keeps)}")
         for name in ("env_settings", "acting"):
             object.__setattr__(self, name, restored(plain(getattr(self, name), name)))
 
