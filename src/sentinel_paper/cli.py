@@ -195,7 +195,8 @@ def _settings(experiment: Experiment, asked: dict[str, Any], quick: bool) -> Any
     given = {option: value for option, value in asked.items() if value is not None}
     for option in [option for option in given if not hasattr(settings, option)]:
         why = "is computed exactly, without random draws" if option in _RANDOM else "is not a grid of trained agents"
-        why = "has no presets: its agents learn with the library's default learner" if experiment.grid else why
+        if option == "preset" and experiment.name in {study.name for study in registry.STUDIES}:
+            why = "has no presets: its agents learn with the library's default learner"
         note(f"{experiment.name} {why}: --{option} {given.pop(option)} has no effect")
     return dataclasses.replace(settings, **given)
 

@@ -4,12 +4,13 @@ import csv
 import dataclasses
 import json
 
+import jax
 import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
 
-from sentinel_paper import caution, caution_cells, caution_looks
+from sentinel_paper import caution, caution_cells, caution_looks, caution_page
 from sentinel_paper.caution_cells import (
     ADDITIVE,
     COMPOSITE,
@@ -29,7 +30,7 @@ from sentinel_paper.caution_cells import (
 from sentinel_paper.caution_findings import CLAIMS
 from sentinel_paper.caution_verdicts import MATCH, Driven, Pays, choose, outcomes
 from sentinel_paper.claims import Verdict
-from sentinel_paper.cli import report, reproduce
+from sentinel_paper.cli import reproduce
 from sentinel_paper.report import write_report
 from sentinel_paper.trained import Execution, Unfinished
 from sentinel_rl.envs import best_mean
@@ -106,7 +107,7 @@ def test_every_cell_can_be_made_and_few_programs_serve_them():
             for (world, _), cell in piece.cells.items():
                 agent = cell.make_agent(cell.make_env())
                 assert cell.make_plan(agent).learn_times.size > 0
-                kinds.add((world, str(__import__("jax").tree.structure(agent))))
+                kinds.add((world, str(jax.tree.structure(agent))))
             assert len(kinds) <= 2 * len({world for world, _ in piece.cells})
 
 
@@ -196,21 +197,19 @@ def test_the_page_says_what_the_numbers_say(faked, tmp_path):
 
 
 def test_pieces_are_kept_and_the_page_says_which_are_missing(faked, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    command = ["--runs", "14", "--steps", "1000", "--shard", "3/4", "--preset", "tuned"]
     app = typer.Typer(add_completion=False)
     app.command()(reproduce)
-    app.command()(report)
-    monkeypatch.chdir(tmp_path)
-    common = ["reproduce", "caution", "--runs", "14", "--steps", "1000"]
-    first = CliRunner().invoke(app, [*common, "--shard", "3/4"])
-    assert first.exit_code == 0
-    assert "22 of 31 cells are done, and the first piece is not" in first.output
-    second = CliRunner().invoke(app, [*common, "--shard", "1/4", "--preset", "tuned"])
-    assert second.exit_code == 0, second.output
-    assert "caution has no presets" in second.output
-    page = json.loads((tmp_path / "results" / "caution" / "caution.json").read_text())
-    assert "Not run yet: highway, with a prior, highway with a gap." in page["setup"]
-    assert {one["name"] for one in page["findings"]} == set(CLAIMS)
-    assert len(list((tmp_path / "results" / "records").glob("*.cell"))) == 4
+    done = CliRunner().invoke(app, ["caution", *command])
+    assert done.exit_code == 0, done.output
+    assert "22 of 31 cells are done, and the first piece is not" in done.output
+    assert "caution has no presets" in done.output
+    settings = dataclasses.replace(Settings(), runs=14, steps=1_000)
+    found = caution.run(settings, None, Execution(tmp_path / "results" / "records", shard=(1, 4)))
+    assert found.missing == ("highway, with a prior", "highway with a gap")
+    assert "Not run yet: highway, with a prior, highway with a gap." in caution_page.setup(found)
+    assert {one.claim.name for one in caution.findings(found)} == set(CLAIMS)
     with pytest.raises(Unfinished):
         caution.run(SMALLER, None, Execution(tmp_path / "elsewhere", shard=(2, 4)))
     with pytest.raises(UsageError, match="engine local"):

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
+from sentinel_rl.agents.agent import Agent
 from sentinel_rl.compilation import use_compilation_cache
+from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import Stopped
 from sentinel_rl.study.batching import plan_of, precompile
 from sentinel_rl.study.cell import Cell
@@ -16,7 +18,8 @@ from sentinel_rl.study.record import Record
 from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.keeper import Keeper
 from sentinel_rl.training.population import use_all_cores
-from sentinel_rl.training.population_evaluation import evaluate_population
+from sentinel_rl.training.population_evaluation import Evaluation, evaluate_population
+from sentinel_rl.training.schedule import Plan
 from sentinel_rl.training.session import Reporter, Session
 from sentinel_rl.training.signals import Stopper
 from sentinel_rl.training.sinks import Logger
@@ -99,10 +102,9 @@ def run_cells(
                     session.save_before_stop()
                     raise Stopped(f"stopped before the evaluation {evaluation.name!r} of {cells[0].name}")
                 world = cells[0].make_env(evaluation.env_settings)
-                others = None
-                if evaluation.acting:
-                    others = [cell.make_agent(env, evaluation.acting).planned(plan.planned_updates) for cell in cells]
-                played = evaluate_population(trainings, world, evaluation, env.spec.gamma, others)
+                played = evaluate_population(
+                    trainings, world, evaluation, env.spec.gamma, *_acting(cells, evaluation, env, plan)
+                )
                 for own, told in zip(arrays, played, strict=True):
                     kept = told if evaluation.keeps is None else {name: told[name] for name in evaluation.keeps}
                     own |= {f"eval/{evaluation.name}/{name}": _as_floats(values) for name, values in kept.items()}
@@ -120,6 +122,13 @@ def run_cells(
         about = {"seconds": seconds, "batch": batch, "failures": failures, **provenance()}
         records.append(Record(cell, _without(own, cell, failures), about))
     return records
+
+
+def _acting(cells: Sequence[Cell], evaluation: Evaluation, env: Env, plan: Plan) -> tuple[list[Agent], ...]:
+    """The agents whose numbers policies act with, where they are not those of the training."""
+    if not evaluation.acting:
+        return ()
+    return ([cell.make_agent(env, evaluation.acting).planned(plan.planned_updates) for cell in cells],)
 
 
 def _session(

@@ -51,7 +51,7 @@ class Evaluation:
     seed: int = 1_000_000
     env_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     acting: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    keeps: tuple[str, ...] | None = None
+    keeps: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not self.name or "/" in self.name:
