@@ -38,7 +38,7 @@ _SAVE_SECONDS = 3_600.0
 
 
 def run(settings: Settings, report: GridReport, execution: Execution) -> Records:
-    """Compute the cells that are missing: all of them, or those of a shard, of which there are up to four.
+    """Compute the cells that are missing: all of them, or those of a shard, of which there are up to five.
 
     Raises:
         Unfinished: when the first piece, the highway with the bootstrap alone, is not done.
@@ -56,7 +56,7 @@ def run(settings: Settings, report: GridReport, execution: Execution) -> Records
         key: record for piece in parts for key, cell in piece.cells.items() if (record := _get(key, cell, execution))
     }
     if any(key not in done for key in parts[0].cells):
-        raise Unfinished(f"{len(done)} of {_count(parts)} cells are done, and the first piece is not: run --shard 1/4")
+        raise Unfinished(f"{len(done)} of {_count(parts)} cells are done, and the first piece is not: run --shard 1/5")
     return Records(settings, done, tuple(piece.name for piece in parts if not set(piece.cells) <= set(done)))
 
 

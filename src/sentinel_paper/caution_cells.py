@@ -21,6 +21,8 @@ KINDS: tuple[Kind, ...] = ("neutral", "additive", "composite")
 FIRST_SEED = 4_000
 ALPHA = 0.25
 AS_TRAINED = "as trained"
+# The evaluation in a world whose gap is closed, as in training.
+CLOSED = "closed"
 PRIOR: Options = {"prior_scale": 0.3}
 
 
@@ -143,7 +145,7 @@ _BARE = tuple(Arm(measures) for measures in (NEUTRAL, ADDITIVE, COMPOSITE))
 # A prior that helps a neutral agent as much is no merit of caution.
 HIGHWAY_ARMS = (*_BARE, Arm(DEFAULT), with_prior(NEUTRAL), with_prior(COMPOSITE))
 GAP_ARMS = (*_BARE, *(with_prior(measures) for measures in (NEUTRAL, ADDITIVE, COMPOSITE)))
-# A run on the highway costs as much as a hundred in a small world.
+# A run on the highway costs as much as many in a small world.
 HIGHWAY_GAP_ARMS = (Arm(ADDITIVE), Arm(COMPOSITE), with_prior(COMPOSITE))
 SCHEDULE: Options = {"alpha_start": 1.0}
 SMALL_ARMS = (*_BARE, *(Arm(measures, "from 1", SCHEDULE) for measures in (ADDITIVE, COMPOSITE)))
@@ -286,6 +288,8 @@ def cell(world: World, arm: Arm, settings: Settings) -> Cell:
         steps = min(LOG_UPDATES, settings.small_steps)
     if settings.quick:
         options |= _QUICK
+    if world.look == "gap":
+        evaluations = (Evaluation(CLOSED, settings.episodes, keeps=("reward",)),)
     if world == HIGHWAY:
         evaluations = tuple(
             Evaluation(
@@ -319,7 +323,7 @@ class Piece(NamedTuple):
 
 
 def pieces(settings: Settings) -> tuple[Piece, ...]:
-    """The study in four pieces; cells by the names of world and arm."""
+    """The study in five pieces; cells by the names of world and arm."""
 
     def of(world: World, carriers: tuple[bool, ...] = (False, True)) -> dict[tuple[str, str], Cell]:
         return {
@@ -333,7 +337,8 @@ def pieces(settings: Settings) -> tuple[Piece, ...]:
         Piece("highway, the bootstrap alone", of(HIGHWAY, (False,))),
         Piece("highway, with a prior", of(HIGHWAY, (True,))),
         Piece("small worlds", small),
-        Piece("highway with a gap", of(HIGHWAY_GAP)),
+        Piece("highway with a gap, the bootstrap alone", of(HIGHWAY_GAP, (False,))),
+        Piece("highway with a gap, with a prior", of(HIGHWAY_GAP, (True,))),
     )
 
 

@@ -158,12 +158,8 @@ def gap_pairs(there: list[Arm]) -> list[tuple[Arm, Arm]]:
 
 
 def _returns(records: Records, world: World, ours: Arm, theirs: Arm) -> str:
-    one = compare(*_both(records, world, ours, theirs, "return_closed"))[""]
+    one = compare(records.closed_returns(world, ours), {"": records.closed_returns(world, theirs)})[""]
     return f" Returns in the closed world differ by {told(one, 1)}."
-
-
-def _both(records: Records, world: World, ours: Arm, theirs: Arm, name: str) -> tuple[Numbers, dict[str, Numbers]]:
-    return records.look(world, ours, name), {"": records.look(world, theirs, name)}
 
 
 def _small(records: Records) -> list[Finding]:

@@ -5,6 +5,7 @@ In small worlds these are their actions in every cell, and in a coverage gap wha
 Every look returns arrays with the runs on their leading axis, which are kept in the records.
 """
 
+import operator
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -15,7 +16,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from sentinel_paper.caution_cells import World
+from sentinel_paper.caution_cells import CLOSED, World
 from sentinel_rl.calibration import ignorance, separations
 from sentinel_rl.envs.grid import UNSEEN, GridWorld
 from sentinel_rl.envs.registry import make_jax_env
@@ -34,8 +35,8 @@ _EPISODES, _QUICK_EPISODES = 200, 8
 _STEPS = 200
 # States on either side of the gap that scores are asked at, at most.
 _STATES = 500
-# Share of random actions when states are collected.
-_EPSILON = 0.2
+# Share of random actions when states are collected: with fewer, hardly any agent shows all of the highway's lanes.
+_EPSILON = 0.5
 _LOOK_SEED = 1_000_000
 
 
@@ -75,7 +76,7 @@ def gap_look(world: World, quick: bool) -> Callable[[Sequence[Cell], Sequence[Tr
     def look(cells: Sequence[Cell], trainings: Sequence[Training]) -> list[Found]:
         return [
             _stacked(
-                gap_of(world, cell, training.agents[run], state, training.seeds[run], quick)
+                gap_of(_outside(world, cell), training.agents[run], state, training.seeds[run], quick)
                 for run, state in _states(training)
             )
             for cell, training in zip(cells, trainings, strict=True)
@@ -84,24 +85,29 @@ def gap_look(world: World, quick: bool) -> Callable[[Sequence[Cell], Sequence[Tr
     return look
 
 
-def gap_of(world: World, cell: Cell, agent: Any, state: Any, seed: int, quick: bool = False) -> dict[str, float]:
-    """AUROC of every score for the gap of a world, and what the frozen policy does in the world, closed and open.
+def gap_of(opened: Any, agent: Any, state: Any, seed: int, quick: bool = False) -> dict[str, float]:
+    """AUROC of every score for the gap of a world, and what the frozen policy does there.
+
+    One program plays all episodes of agents of one kind: on an accelerator it takes longer to compile than to run.
+
+    Args:
+        opened: the world with its gap open, in which episodes start outside, or anywhere on a grid.
+        agent: the agent.
+        state: of the agent.
+        seed: of its run.
+        quick: whether few episodes are enough.
 
     Returns:
-        the scores; ``return_closed`` and ``return_open``; ``entered``, the share of the episodes from outside that
-        enter the gap; ``inside``, the share of their decisions in it. NaN where nothing was seen.
+        the scores; ``return_open``; ``entered``, the share of the episodes from outside that enter the gap;
+        ``inside``, the share of their decisions in it. NaN where nothing was seen.
     """
     agent, key = _arrays(agent), jax.random.key(_LOOK_SEED + seed)
-    closed = cell.make_env()
-    starts = {} if isinstance(closed, GridWorld) else {"start": "outside"}
-    opened = _opened(world, cell)
-    outside = _opened(world, cell, **starts)
-    episodes, limit = (_QUICK_EPISODES if quick else _EPISODES), min(int(closed.spec.max_steps or _STEPS), _STEPS)
+    episodes, limit = (_QUICK_EPISODES if quick else _EPISODES), min(int(opened.spec.max_steps or _STEPS), _STEPS)
     if isinstance(opened, GridWorld):
         obs: np.ndarray = observed_cells(opened)
         gap = np.array([kind == UNSEEN for kind in opened.tables.kinds])
     else:
-        some = play_in(agent, state, opened, _EPSILON, min(limit, 100), episodes, key)
+        some = play_in(agent, state, opened, _EPSILON, limit, episodes, key)
         kept = np.asarray(some.running)
         obs, gap = np.asarray(some.obs)[kept], np.asarray(some.inside)[kept]
     rng = np.random.default_rng(seed)
@@ -111,9 +117,7 @@ def gap_of(world: World, cell: Cell, agent: Any, state: Any, seed: int, quick: b
         scores = ignorance(agent, np.concatenate([seen, unseen]), state=state)
         here, there = ({name: part[half] for name, part in scores.items()} for half in _halves(len(seen)))
         told |= separations(here, there)
-    played = play_in(agent, state, closed, 0.0, limit, episodes, jax.random.fold_in(key, 1))
-    told["return_closed"] = float(np.sum(played.reward) / episodes)
-    played = play_in(agent, state, outside, 0.0, limit, episodes, jax.random.fold_in(key, 2))
+    played = play_in(agent, state, opened, 0.0, limit, episodes, jax.random.fold_in(key, 1))
     begun_outside = np.logical_not(np.asarray(played.inside[:, 0]))
     rewards = np.asarray(played.reward)[begun_outside]
     told["return_open"] = float(rewards.sum() / len(rewards))
@@ -129,7 +133,7 @@ def logged_record(world: World, cell: Cell, quick: bool = False) -> Record:
     There, and only there, nothing was seen of the *action* that enters the gap.
     """
     watch = Stopwatch()
-    closed, opened = cell.make_env(), _opened(world, cell)
+    closed, opened = cell.make_env(), _outside(world, cell)
     agent = _arrays(cell.make_agent(closed).planned(cell.steps))
     with watch.measure("training"):
         logs = [logged(opened, seed) for seed in cell.seeds]
@@ -137,10 +141,15 @@ def logged_record(world: World, cell: Cell, quick: bool = False) -> Record:
         keys = jnp.stack([jax.random.key(seed) for seed in cell.seeds])
         states = jax.block_until_ready(_learn_logged(agent, closed, transitions, cell.steps, keys))
     with watch.measure("examining"):
-        found = _stacked(
-            gap_of(world, cell, agent, jax.tree.map(lambda leaf, i=run: leaf[i], states), seed, quick)
-            for run, seed in enumerate(cell.seeds)
-        )
+        rows = []
+        for run, seed in enumerate(cell.seeds):
+            state = jax.tree.map(operator.itemgetter(run), states)
+            told = gap_of(opened, agent, state, seed, quick)
+            count, key = (_QUICK_EPISODES if quick else _EPISODES), jax.random.key(_LOOK_SEED - seed)
+            played = play_in(agent, state, closed, 0.0, int(closed.spec.max_steps or _STEPS), count, key)
+            rows.append(told | {CLOSED: float(np.sum(played.reward) / count)})
+        found = _stacked(rows)
+        found[f"eval/{CLOSED}/reward"] = found.pop(f"look/{CLOSED}")[:, None]
     about = {"seconds": watch.seconds, "batch": [cell.name], "failures": {}, **provenance()}
     return Record(cell, {"steps": np.array([cell.steps]), **found}, about)
 
@@ -229,9 +238,10 @@ def _halves(count: int) -> tuple[slice, slice]:
     return slice(None, count), slice(count, None)
 
 
-def _opened(world: World, cell: Cell, **settings: Any) -> Any:
-    """The world of a cell with its gap open."""
-    return make_jax_env(world.opened, **{**cell.env_settings, **settings})
+def _outside(world: World, cell: Cell) -> Any:
+    """The world of a cell with its gap open; where starts can be told, they are outside."""
+    starts = {} if isinstance(cell.make_env(), GridWorld) else {"start": "outside"}
+    return make_jax_env(world.opened, **{**cell.env_settings, **starts})
 
 
 def _states(training: Training) -> list[tuple[int, Any]]:

@@ -9,6 +9,7 @@ from jaxtyping import Float
 
 from sentinel_paper.caution_cells import (
     AS_TRAINED,
+    CLOSED,
     HIGHWAY,
     NEUTRAL,
     Arm,
@@ -55,6 +56,11 @@ class Records:
     def of(self, world: World, arm: Arm) -> Record:
         """The record of an arm in a world."""
         return self.found[world.name, arm.label]
+
+    def closed_returns(self, world: World, arm: Arm) -> Numbers:
+        """Mean returns in a world whose gap is closed."""
+        rewards = np.asarray(self.of(world, arm).arrays[f"eval/{CLOSED}/reward"], np.float64)
+        return np.asarray(rewards.mean(axis=1))
 
     def look(self, world: World, arm: Arm, name: str) -> Numbers:
         """What agents were asked beside their evaluations."""

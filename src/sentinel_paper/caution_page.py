@@ -308,6 +308,7 @@ def single_looks(records: Records) -> list[Row]:
                 found = records.laws(world, arm)
             else:
                 found = {name: records.look(world, arm, name) for name in (*SCORES, *_DONE)}
+                found["return_closed"] = records.closed_returns(world, arm)
             rows += [
                 {"world": world.name, "agent": arm.label, "seed": seed, "number": name, "value": float(values[run])}
                 for name, values in found.items()
@@ -316,7 +317,7 @@ def single_looks(records: Records) -> list[Row]:
     return rows
 
 
-_DONE = ("entered", "inside", "return_closed", "return_open")
+_DONE = ("entered", "inside", "return_open")
 
 
 def by_strength(records: Records) -> list[Row]:
@@ -401,7 +402,7 @@ def gap_rows(records: Records, worlds: Sequence[World]) -> list[Row]:
             row: dict[str, Any] = {"world": world.name, "agent": arm.label}
             row |= {score: _mean(records.look(world, arm, score), 2) for score in SCORES}
             row["entered (%)"] = _mean(100 * records.look(world, arm, "entered"), 1, "high")
-            row["return, closed"] = _mean(records.look(world, arm, "return_closed"), 1)
+            row["return, closed"] = _mean(records.closed_returns(world, arm), 1)
             row["return, open"] = _mean(records.look(world, arm, "return_open"), 1)
             rows.append(row)
     return rows

@@ -68,7 +68,7 @@ def reproduce(
     - `sentinel reproduce table-highway --runs 50`
     - `sentinel reproduce table-ensemble-size --preset literal --runs 100`
     - `sentinel reproduce table-highway --preset tuned --seed 3000`: agents that have learnt to drive
-    - `sentinel reproduce caution --shard 1/4`: the first of the four pieces of a study beyond the paper
+    - `sentinel reproduce caution --shard 1/5`: the first of the five pieces of a study beyond the paper
     - `sentinel reproduce all --quick --out results/quick`: each into a folder of its own, then a report
     """
     if listing:

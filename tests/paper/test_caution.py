@@ -113,10 +113,10 @@ def test_every_cell_can_be_made_and_few_programs_serve_them():
 
 def test_pieces_are_shards():
     parts = pieces(SMALLER)
-    assert [shard_of(parts, (i, 4)) for i in range(1, 5)] == [(part,) for part in parts]
+    assert [shard_of(parts, (i, 5)) for i in range(1, 6)] == [(part,) for part in parts]
     assert shard_of(parts, (1, 2)) + shard_of(parts, (2, 2)) == shard_of(parts, None) == parts
-    with pytest.raises(UsageError, match="4 pieces"):
-        shard_of(parts, (1, 5))
+    with pytest.raises(UsageError, match="5 pieces"):
+        shard_of(parts, (1, 6))
 
 
 def fake(cell):
@@ -140,7 +140,8 @@ def fake(cell):
     if "gap" in cell.env.lower():
         arrays |= {f"look/{name}": rng.uniform(0.92, 0.99, runs) for name in caution_looks.SCORES}
         arrays["look/epistemic"] = rng.uniform(0.92, 0.99, runs) if kind == "composite" else np.full(runs, 0.5)
-        arrays |= {f"look/{name}": rng.random(runs) for name in ("inside", "return_closed", "return_open")}
+        arrays |= {f"look/{name}": rng.random(runs) for name in ("inside", "return_open")}
+        arrays["eval/closed/reward"] = rng.random((runs, 3))
         arrays["look/entered"] = rng.uniform(0, 0.1, runs) + 0.5 * (kind == "additive")
     return Record(cell, arrays, ABOUT)
 
@@ -198,7 +199,7 @@ def test_the_page_says_what_the_numbers_say(faked, tmp_path):
 
 def test_pieces_are_kept_and_the_page_says_which_are_missing(faked, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    command = ["--runs", "14", "--steps", "1000", "--shard", "3/4", "--preset", "tuned"]
+    command = ["--runs", "14", "--steps", "1000", "--shard", "3/5", "--preset", "tuned"]
     app = typer.Typer(add_completion=False)
     app.command()(reproduce)
     done = CliRunner().invoke(app, ["caution", *command])
@@ -206,12 +207,12 @@ def test_pieces_are_kept_and_the_page_says_which_are_missing(faked, tmp_path, mo
     assert "22 of 31 cells are done, and the first piece is not" in done.output
     assert "caution has no presets" in done.output
     settings = dataclasses.replace(Settings(), runs=14, steps=1_000)
-    found = caution.run(settings, None, Execution(tmp_path / "results" / "records", shard=(1, 4)))
-    assert found.missing == ("highway, with a prior", "highway with a gap")
-    assert "Not run yet: highway, with a prior, highway with a gap." in caution_page.setup(found)
+    found = caution.run(settings, None, Execution(tmp_path / "results" / "records", shard=(1, 5)))
+    assert [name.split(",")[0] for name in found.missing] == ["highway", "highway with a gap", "highway with a gap"]
+    assert f"Not run yet: {', '.join(found.missing)}." in caution_page.setup(found)
     assert {one.claim.name for one in caution.findings(found)} == set(CLAIMS)
     with pytest.raises(Unfinished):
-        caution.run(SMALLER, None, Execution(tmp_path / "elsewhere", shard=(2, 4)))
+        caution.run(SMALLER, None, Execution(tmp_path / "elsewhere", shard=(2, 5)))
     with pytest.raises(UsageError, match="engine local"):
         caution.run(SMALLER, None, Execution(tmp_path / "elsewhere", engine="ray"))
 
@@ -241,7 +242,7 @@ def test_actions_in_all_cells_have_an_exact_law():
 
 def test_a_log_never_shows_the_gap():
     env = LOGGED.made()
-    opened = caution_looks._opened(LOGGED, tiny(LOGGED, NEUTRAL))
+    opened = caution_looks._outside(LOGGED, tiny(LOGGED, NEUTRAL))
     log = caution_looks.logged(opened, seed=1)
     unseen = caution_looks.observed_cells(opened)[[kind == "?" for kind in opened.tables.kinds]]
     for seen in (log.obs, log.next_obs):

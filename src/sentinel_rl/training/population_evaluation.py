@@ -109,7 +109,8 @@ def _acting(groups: Sequence[Population], agent: Agent) -> list[Population]:
     Raises:
         UsageError: for an agent of another kind.
     """
-    stacks = [stack_agents([agent] * group.size) for group in groups]
+    one = stack_agents([agent])
+    stacks = [jax.tree.map(lambda leaf, n=group.size: jnp.repeat(leaf, n, axis=0), one) for group in groups]
     if any(
         str(jax.tree.structure(s)) != str(jax.tree.structure(g.agents)) for s, g in zip(stacks, groups, strict=True)
     ):
