@@ -145,7 +145,7 @@ def words(records: Records, findings: Sequence[Finding]) -> str:
     )
     others = ("pays-in-training", "gap-is-known", "gap-is-avoided", "tail-is-better", "tightening-helps")
     parts += [_answered(name, findings) for name in others]
-    return "\n\n".join([advice(findings), *parts])
+    return "\n\n".join([advice(findings), *parts, *best_scores(records)])
 
 
 def advice(findings: Sequence[Finding]) -> str:
@@ -183,6 +183,22 @@ def advice(findings: Sequence[Finding]) -> str:
         f"{said} ({good} of {len(driving)} comparisons pay, {bad} cost); {while_learning}; {tells}. Choose alpha by "
         "the frontier of your own calibration scenarios, not by what is called cautious."
     )
+
+
+def best_scores(records: Records) -> list[str]:
+    """Which score tells each gap best, and by which arm, in one sentence."""
+    told_worlds = []
+    for world in GAPS:
+        means = {
+            (score, arm.label): summarise(records.look(world, arm, score)).mean
+            for arm in records.arms(world)
+            for score in SCORES
+            if np.isfinite(records.look(world, arm, score)).any()
+        }
+        if means:
+            (score, arm), area = max(means.items(), key=lambda pair: pair[1])
+            told_worlds.append(f"{world.name}: `{score}` of {arm} ({area:.2f})")
+    return [f"What tells a gap best, by mean AUROC: {'; '.join(told_worlds)}."] if told_worlds else []
 
 
 def _answered(name: str, findings: Sequence[Finding]) -> str:

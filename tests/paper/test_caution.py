@@ -182,6 +182,7 @@ def test_the_page_says_what_the_numbers_say(faked, tmp_path):
     assert set(verdicts["tail-is-better"].values()) == {Verdict.UNDECIDED}, "all have the same policy"
     page = json.loads((out / "caution.json").read_text())
     assert "caution pays in some traffic that was never seen and costs in other" in page["words"]
+    assert "What tells a gap best, by mean AUROC: logged maze: " in page["words"]
     row = next(row for row in page["results"] if row["world"] == "blocked")
     assert (row["verdict"], row["acting"]) == ("pays", "composite .25 against neutral")
     rows = list(csv.DictReader((out / "caution-runs.csv").read_text().splitlines()))
