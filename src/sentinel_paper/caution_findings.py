@@ -67,7 +67,7 @@ def _training(records: Records) -> list[Finding]:
     there, theirs = records.arms(HIGHWAY), _BARE["neutral"]
     crashes = {arm: np.asarray(records.of(HIGHWAY, arm).arrays["terminations"], np.float64) for arm in there}
     return [
-        _paired("pays-in-training", "crashes in training", (ours, crashes[ours]), (theirs, crashes[theirs]), "low", 0)
+        _paired("pays-in-training", "learning", "crashes", (ours, crashes[ours]), (theirs, crashes[theirs]), "low", 0)
         for ours in (_BARE["composite"], _BARE["additive"], with_prior(COMPOSITE))
         if ours in there and theirs in there
     ]
@@ -134,7 +134,8 @@ def _gaps(records: Records) -> list[Finding]:
         found += [
             _paired(
                 "gap-is-avoided",
-                f"% of episodes that enter the gap, {world.name}",
+                world.name,
+                "% of episodes that enter the gap",
                 (ours, 100 * records.look(world, ours, "entered")),
                 (theirs, 100 * records.look(world, theirs, "entered")),
                 "low",
@@ -177,7 +178,7 @@ def _small(records: Records) -> list[Finding]:
             if ours.carrier and ours.measures == theirs.measures
         ]
         found += [
-            _paired(claim, f"exact CVaR .25, {world.name}", (ours, laws[ours]), (theirs, laws[theirs]), "high", 2)
+            _paired(claim, world.name, "exact CVaR .25", (ours, laws[ours]), (theirs, laws[theirs]), "high", 2)
             for claim, ours, theirs in pairs
             if ours != theirs
         ]
@@ -186,6 +187,7 @@ def _small(records: Records) -> list[Finding]:
 
 def _paired(
     claim: str,
+    where: str,
     quantity: str,
     first: tuple[Arm, Numbers],
     second: tuple[Arm, Numbers],
@@ -200,7 +202,7 @@ def _paired(
     means = [f"{np.nanmean(part):.{digits}f}" for part in (mine, others)]
     return Finding(
         CLAIMS[claim],
-        f"{quantity}: {ours.label} against {theirs.label}",
+        f"{where}: {ours.label} against {theirs.label}",
         pays.verdict,
         f"{pays.capitalize()}. {ours.label} has {means[0]} {quantity}, {theirs.label} {means[1]}: a difference of "
         f"{told(one, digits)}, p = {one.p_holm:.2g}, paired by seed over {one.n} runs; {better} is better." + more,

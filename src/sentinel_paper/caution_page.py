@@ -201,12 +201,15 @@ def best_scores(records: Records) -> list[str]:
     return [f"What tells a gap best, by mean AUROC: {'; '.join(told_worlds)}."] if told_worlds else []
 
 
+_DECIDED = (Verdict.HOLDS, Verdict.FAILS)
+
+
 def _answered(name: str, findings: Sequence[Finding]) -> str:
-    """A question with its answers, setting by setting."""
+    """A question with its answers, and the settings of those that are decided."""
     own = [one for one in findings if one.claim.name == name]
     answers = [
         f"{verdict} in {sum(one.verdict == verdict for one in own)} of {len(own)}"
-        + f" ({'; '.join(one.setting for one in own if one.verdict == verdict)})"
+        + (f" ({'; '.join(one.setting for one in own if one.verdict == verdict)})" if verdict in _DECIDED else "")
         for verdict in Verdict
         if any(one.verdict == verdict for one in own)
     ]
