@@ -29,7 +29,7 @@ _RANDOM = ("runs", "seed")
 
 
 def reproduce(
-    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An experiment, or all.")] = None,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="An experiment, or all of the paper's.")] = None,
     listing: Annotated[
         bool, typer.Option("--list", help="List all experiments of the paper, and the presets.")
     ] = False,
@@ -54,7 +54,7 @@ def reproduce(
         Path | None, typer.Option(metavar="DIR", help="Folder for the files [default: results/NAME, or NAME-PRESET]")
     ] = None,
 ) -> None:
-    """Run an experiment of the paper and judge its claims.
+    """Run an experiment of the paper, or a study beyond it, and judge its claims.
 
     Writes figures (PNG and SVG), the numbers (CSV) and a page (Markdown and JSON) with the paper's claim, what came out
     and whether it holds. Files of an earlier run in the same folder are replaced. The same seed gives the same numbers.
@@ -68,6 +68,7 @@ def reproduce(
     - `sentinel reproduce table-highway --runs 50`
     - `sentinel reproduce table-ensemble-size --preset literal --runs 100`
     - `sentinel reproduce table-highway --preset tuned --seed 3000`: agents that have learnt to drive
+    - `sentinel reproduce caution --shard 1/5`: the first of the five pieces of a study beyond the paper
     - `sentinel reproduce all --quick --out results/quick`: each into a folder of its own, then a report
     """
     if listing:
@@ -194,6 +195,8 @@ def _settings(experiment: Experiment, asked: dict[str, Any], quick: bool) -> Any
     given = {option: value for option, value in asked.items() if value is not None}
     for option in [option for option in given if not hasattr(settings, option)]:
         why = "is computed exactly, without random draws" if option in _RANDOM else "is not a grid of trained agents"
+        if option == "preset" and experiment.name in {study.name for study in registry.STUDIES}:
+            why = "has no presets: its agents learn with the library's default learner"
         note(f"{experiment.name} {why}: --{option} {given.pop(option)} has no effect")
     return dataclasses.replace(settings, **given)
 
@@ -206,10 +209,10 @@ def _presets() -> str:
 
 
 def _experiments() -> Table:
-    table = Table(title="Experiments of the paper: sentinel reproduce NAME", box=box.SIMPLE_HEAD)
+    table = Table(title="Experiments of the paper, and studies beyond it: sentinel reproduce NAME", box=box.SIMPLE_HEAD)
     for column in ("name", "in the paper", "shows"):
         table.add_column(column, no_wrap=column == "name")
-    for experiment in registry.EXPERIMENTS:
+    for experiment in (*registry.EXPERIMENTS, *registry.STUDIES):
         table.add_row(experiment.name, experiment.where, experiment.title)
     return table
 

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from matplotlib.figure import Figure
 
 from sentinel_paper.claims import Finding
-from sentinel_paper.registry import find
+from sentinel_paper.registry import BEYOND, find
 from sentinel_rl import __version__, plotting
 from sentinel_rl.storage.atomic import write_file
 
@@ -83,7 +83,7 @@ def markdown(page: Mapping[str, Any]) -> str:
     """The data of a page as Markdown."""
     parts = [
         f"# {page['title']}",
-        f"In the paper: {page['where']}. Made by `{page['command']}` with sentinel-rl {page['version']}.",
+        f"{_place(page['where'])}. Made by `{page['command']}` with sentinel-rl {page['version']}.",
         page["setup"],
         f"![{page['title']}]({page['name']}.png)",
         f"## {RESULTS}",
@@ -158,6 +158,10 @@ def _as_text(row: Row) -> dict[str, str]:
 
 def _cell(value: Any, form: str) -> str:
     return value if isinstance(value, str) else f"{value:d}" if isinstance(value, int) else format(value, form)
+
+
+def _place(where: str) -> str:
+    return where.capitalize() if where == BEYOND else f"In the paper: {where}"
 
 
 def _quick(settings: Any) -> bool:

@@ -14,6 +14,8 @@ from typing import Any, Protocol, cast
 
 from sentinel_paper.claims import Claim, Finding
 
+# What is no table or figure of the paper, and counted by no statement of it.
+BEYOND = "beyond the paper"
 ABSTRACT, THEORY, SECTION, APPENDIX = "abstract", "theorems and examples", "section 6", "appendix"
 # The parts of the paper whose statements the headline of report and README counts.
 HEADLINE_PARTS = (ABSTRACT, SECTION)
@@ -37,13 +39,14 @@ class Recipe(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Experiment:
-    """A table or figure of the paper.
+    """A table or figure of the paper, or a study beyond it.
 
     Args:
         name: what ``sentinel reproduce`` calls it; its module has the same name with underscores.
         title: what it shows.
         where: its place in the paper.
-        grid: whether it is a grid of trained agents: its records are kept, and it can be run under every preset.
+        grid: whether it is a grid of trained agents: its records are kept, and one of the paper can be run under every
+            preset.
     """
 
     name: str
@@ -103,6 +106,8 @@ EXPERIMENTS = (
     Experiment("fig-toy-laws", "Learned return laws of a known MDP", "figure 6 (C.2)", grid=False),
     Experiment("fig-toy-wasserstein", "Distance of learned from true laws", "figure 7 (C.2)", grid=False),
 )
+# Studies of this library: commands and report know them, the paper's claims do not.
+STUDIES = (Experiment("caution", "Where caution pays: composite against additive against neutral", BEYOND),)
 
 STATEMENTS = (
     Statement(
@@ -348,9 +353,11 @@ def find(name: str) -> Experiment:
     Raises:
         ValueError: for a name that is unknown; the nearest is suggested.
     """
-    known = {experiment.name: experiment for experiment in EXPERIMENTS}
+    known = {experiment.name: experiment for experiment in (*EXPERIMENTS, *STUDIES)}
     if name in known:
         return known[name]
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}? " if near else ""
-    raise ValueError(f"unknown experiment {name!r}: {hint}There are {', '.join(known)}, and all of them with 'all'")
+    raise ValueError(
+        f"unknown experiment {name!r}: {hint}There are {', '.join(known)}, and those of the paper with 'all'"
+    )

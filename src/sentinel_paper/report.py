@@ -78,8 +78,11 @@ def write_report(folder: Path) -> list[Path]:
 
 
 def collect(folder: Path) -> list[dict[str, Any]]:
-    """The pages of all experiments in a folder, in the order of the paper; several of one experiment by folder."""
-    order = {experiment.name: place for place, experiment in enumerate(registry.EXPERIMENTS)}
+    """The pages of all experiments in a folder, in the order of the paper; several of one experiment by folder.
+
+    Studies beyond the paper are the last.
+    """
+    order = {one.name: place for place, one in enumerate((*registry.EXPERIMENTS, *registry.STUDIES))}
     found = [
         {**_page(path), "folder": path.parent.relative_to(folder).as_posix()}
         for path in sorted(folder.glob("**/*.json"))
@@ -100,10 +103,16 @@ def figures_of(page: Mapping[str, Any]) -> list[str]:
 def opening(pages: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> str:
     """What the report is, before its table of claims."""
     versions = ", ".join(sorted({page["version"] for page in pages}))
+    papers, studies = report_rows.parted(pages)
+    others = f" and {_counted(len(studies), 'study', 'studies')} {registry.BEYOND}" if studies else ""
     return (
-        f"{len(pages)} result{'s' * (len(pages) > 1)} of the SENTINEL paper's experiments (UAI 2022), run with "
-        f"sentinel-rl {versions}. {headline(judged)}"
+        f"{_counted(len(papers), 'result', 'results')} of the SENTINEL paper's experiments (UAI 2022){others}, run "
+        f"with sentinel-rl {versions}. {headline(judged)}"
     )
+
+
+def _counted(count: int, one: str, several: str) -> str:
+    return f"{count} {one if count == 1 else several}"
 
 
 def markdown(pages: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> str:
@@ -113,12 +122,17 @@ def markdown(pages: Sequence[Mapping[str, Any]], judged: Sequence[Judged]) -> st
     parts = [f"# {TITLE}", opening(pages, judged), "## Every claim", claims, METHOD]
     for heading, rows in report_rows.side_by_side(pages):
         parts += [f"## {heading}: side by side", table(rows)]
-    for page in pages:
+    papers, studies = report_rows.parted(pages)
+    for page in (*papers, *studies):
+        if page in studies[:1]:
+            parts += [f"## {report_rows.BEYOND}", report_rows.BEYOND_WORDS]
         _, *lines = output.markdown(page).rstrip("\n").split("\n")
         lines = [f"#{line}" if line.startswith("#") else line for line in lines]
         parts.append(f'<a id="{report_rows.anchor(page)}"></a>\n\n## {report_rows.title(page)}')
         parts.append("\n".join(lines).strip("\n").replace("](", f"]({page['folder']}/"))
-    return "\n\n".join([*parts, "## Every finding", table(report_rows.finding_rows(pages), "left")]) + "\n"
+    for heading, some in (("Every finding", papers), (f"Every finding {registry.BEYOND}", studies)):
+        parts += [f"## {heading}", table(report_rows.finding_rows(some), "left")] if some else []
+    return "\n\n".join(parts) + "\n"
 
 
 def _page(path: Path) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from typing import Any
 from sentinel_paper import output
 from sentinel_paper.claims import Verdict
 from sentinel_paper.report_frontier import Frontier, sentences
-from sentinel_paper.report_rows import anchor, side_by_side, size
+from sentinel_paper.report_rows import BEYOND, BEYOND_WORDS, anchor, parted, side_by_side, size
 from sentinel_paper.statements import NO_PRESETS, NOT_RUN, Judged, Judgement, presets_of
 from sentinel_rl.viewer.page import embedded, security_policy
 
@@ -59,10 +59,13 @@ def html_page(
     title, opening, method = words
     style, scripts = _part("page.css"), [_part(name) for name in SCRIPTS]
     compared = side_by_side(pages)
+    papers, studies = parted(pages)
     contents = [
         ("claims", "Every claim", ""),
         *((f"compared-{place}", f"{name}: side by side", "") for place, (name, _) in enumerate(compared)),
-        *((anchor(page), page["title"], str(page["options"].get("preset", ""))) for page in pages),
+        *((anchor(page), page["title"], str(page["options"].get("preset", ""))) for page in papers),
+        *([("beyond", BEYOND, "")] if studies else []),
+        *((anchor(page), page["title"], "") for page in studies),
         ("method", _METHOD, ""),
     ]
     body = [
@@ -72,7 +75,9 @@ def html_page(
         "<main>",
         _claims(judged, pages, charts),
         *(_compared(place, name, rows) for place, (name, rows) in enumerate(compared)),
-        *(_experiment(page, charts.get(page["folder"], ())) for page in pages),
+        *(_experiment(page, charts.get(page["folder"], ())) for page in papers),
+        *([f'<section class="card"><h2 id="beyond">{BEYOND}</h2>{_text(BEYOND_WORDS)}</section>'] if studies else []),
+        *(_experiment(page, charts.get(page["folder"], ())) for page in studies),
         f'<section class="card"><h2 id="method">{_METHOD}</h2>{_text(method)}{_text(opening)}</section>',
         "</main>\n</div>",
         "<noscript><p>Charts, figures, filters and sorting need the page's own scripts.</p></noscript>",

@@ -3,9 +3,21 @@
 import re
 from collections.abc import Iterable, Sequence
 
+from sentinel_paper import registry
 from sentinel_paper.statements import NOT_RUN, Judged, Judgement, Page
 
 TextRow = dict[str, str]
+BEYOND = registry.BEYOND.capitalize()
+BEYOND_WORDS = (
+    "What follows is no claim of the paper, and is counted nowhere above: questions that this library asked by itself, "
+    "with agents that it trained anew."
+)
+
+
+def parted(pages: Sequence[Page]) -> tuple[list[Page], list[Page]]:
+    """The pages of the paper's experiments, and those of studies beyond it."""
+    studies = {one.name for one in registry.STUDIES}
+    return [page for page in pages if page["name"] not in studies], [page for page in pages if page["name"] in studies]
 
 
 def anchor(page: Page) -> str:

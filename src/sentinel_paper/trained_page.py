@@ -1,6 +1,6 @@
 """What the pages of trained experiments share: figures of tables, the 20-run table, how it was computed, the files."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from matplotlib.axes import Axes
@@ -70,7 +70,12 @@ def about(records: Records) -> list[Row]:
 
     On an accelerator agents are trained side by side: the seconds are those of all ``cells at once``.
     """
-    return [{"agent": label, **_circumstances(record)} for label, record in records.found.items()]
+    return about_cells(records.found)
+
+
+def about_cells(found: Mapping[str, Record]) -> list[Row]:
+    """`about`, of records by what tables call them."""
+    return [{"agent": label, **_circumstances(record)} for label, record in found.items()]
 
 
 def seconds(record: Record) -> float:

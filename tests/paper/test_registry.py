@@ -16,7 +16,7 @@ from sentinel_paper import registry
 from sentinel_paper.claims import Claim, Finding, Verdict, by_name
 from sentinel_paper.cli import report, reproduce
 from sentinel_paper.output import Page, publish
-from sentinel_paper.registry import ABSTRACT, EXPERIMENTS, SECTION, STATEMENTS, Experiment, Statement
+from sentinel_paper.registry import ABSTRACT, BEYOND, EXPERIMENTS, SECTION, STATEMENTS, STUDIES, Experiment, Statement
 from sentinel_rl import plotting
 
 CLAIMS = {
@@ -26,9 +26,11 @@ CLAIMS = {
 
 def test_every_module_of_an_experiment_is_listed_once():
     modules = {
-        path.stem for path in Path(sentinel_paper.__file__).parent.glob("*.py") if "\nPAPER = " in path.read_text()
+        path.stem
+        for path in Path(sentinel_paper.__file__).parent.glob("*.py")
+        if re.search(r"^PAPER\b.* = ", path.read_text(), re.MULTILINE)
     }
-    names = [experiment.name for experiment in EXPERIMENTS]
+    names = [experiment.name for experiment in (*EXPERIMENTS, *STUDIES)]
     assert sorted(names) == sorted(module.replace("_", "-") for module in modules)
 
 
@@ -41,6 +43,16 @@ def test_an_experiment_has_its_parts(experiment):
     assert hash(recipe.SETTINGS) == hash(dataclasses.replace(recipe.SETTINGS))
     assert hasattr(recipe.SETTINGS, "preset") == experiment.grid
     assert all(callable(part) for part in (recipe.run, recipe.findings, recipe.render))
+
+
+@pytest.mark.parametrize("study", STUDIES, ids=lambda study: study.name)
+def test_a_study_beyond_the_paper_has_the_parts_of_an_experiment_and_decides_no_statement(study):
+    recipe = registry.find(study.name).load()
+    assert (recipe.NAME, study.where) == (study.name, BEYOND)
+    assert all(isinstance(claim, Claim) and claim.name == name for name, claim in recipe.PAPER.items())
+    assert all(callable(part) for part in (recipe.run, recipe.findings, recipe.render))
+    assert not any(study.name in statement.claims() for statement in STATEMENTS)
+    assert not {claim.where for claim in recipe.PAPER.values()} & {statement.where for statement in STATEMENTS}
 
 
 def test_names_are_short_slugs_and_unique():

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from sentinel_rl.study import Cell, Record, Store, batching, grid, run, run_grid
+from sentinel_rl.study import Cell, Evaluation, Record, Store, batching, grid, run, run_grid
 from sentinel_rl.study.batching import Precompiler, batches, grouped
 from sentinel_rl.study.run import run_cells
 from sentinel_rl.training.compiled import Training, chunks_together
@@ -159,3 +159,19 @@ def test_what_is_compiled_in_advance_is_what_is_called(as_on_an_accelerator, mon
         assert set(texts) == set(foreseen[purpose]), purpose
     assert len(foreseen["reporting"]) == 3, "those of a policy that learns nothing are not compiled"
     assert all(same_arrays(*pair) for pair in zip(records, without, strict=True))
+
+
+def test_evaluations_that_differ_in_numbers_are_one_program(as_on_an_accelerator, monkeypatch):
+    """Acting with other measures, or in a world with other numbers: what is compiled in advance serves them all."""
+    begun = []
+    monkeypatch.setattr(batching, "_worthwhile", lambda fleet: True)
+    monkeypatch.setattr(Precompiler, "begin", lambda self, purpose, programs: begun.append((purpose, len(programs))))
+    several = tuple(
+        Evaluation(f"level {alpha}", 3, acting={"aleatory": f"cvar:{alpha}", "epistemic": f"cvar:{alpha}"})
+        for alpha in (1, 0.5, 0.1)
+    )
+    cell = with_options(dataclasses.replace(CELL, evaluations=several), aleatory="cvar:0.3", epistemic="cvar:0.3")
+    env = cell.make_env()
+    agents = [cell.make_agent(env)]
+    batching.precompile([cell], agents, env, batching.plan_of([cell], agents), 20).close()
+    assert begun == [("training", 1), ("evaluating", 1), ("reporting", 1)]

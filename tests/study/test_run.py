@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from sentinel_rl.envs.handle import resolve_env
-from sentinel_rl.errors import NumericalError, SentinelWarning, Stopped
+from sentinel_rl.errors import NumericalError, SentinelWarning, Stopped, UsageError
 from sentinel_rl.study import Cell, Evaluation, run_cell
 from sentinel_rl.study import run as study_run
 from sentinel_rl.study.provenance import revision
@@ -167,3 +167,48 @@ def test_no_update_is_worth_a_warning():
         record = run_cell(with_options(warmup=1_000))
     assert np.isnan(record.arrays["metric/loss"]).all()
     assert np.isfinite(computed().arrays["metric/loss"][:, 1:]).all()
+
+
+def test_frozen_policies_act_with_other_measures_and_keep_what_is_asked_for():
+    """The risk-neutral choice of the same networks is always theirs when they act with the mean."""
+    own = {"epistemic": "cvar:0.25", "aleatory": "cvar:0.25"}
+    evaluations = (
+        Evaluation("usual", 3, seed=9),
+        Evaluation("own", 3, seed=9, acting=own),
+        Evaluation("neutral", 3, seed=9, acting={"epistemic": "cvar:1", "aleatory": "cvar:1"}),
+        Evaluation("short", 3, seed=9, keeps=("reward", "terminated")),
+    )
+    cell = with_options(dataclasses.replace(CELL, evaluations=evaluations), **own)
+    assert cell == Cell.from_json(cell.to_json())
+    asked = []
+
+    def examine(cells, trainings):
+        asked.append((cells, [training.t for training in trainings]))
+        return [{"look/steps": np.full(len(one.seeds), one.steps)} for one in cells]
+
+    arrays = study_run.run_cells([cell], examine=examine)[0].arrays
+    for name in ("reward", "actions", "differs_neutral", "epistemic"):
+        np.testing.assert_array_equal(arrays[f"eval/usual/{name}"], arrays[f"eval/own/{name}"])
+    assert arrays["eval/neutral/differs_neutral"].tolist() == [0.0, 0.0]
+    assert arrays["eval/neutral/epistemic"].tolist() == pytest.approx([0.0, 0.0], abs=1e-5)
+    assert {name for name in arrays if name.startswith("eval/short/")} == {"eval/short/reward", "eval/short/terminated"}
+    np.testing.assert_array_equal(arrays["eval/short/reward"], arrays["eval/usual/reward"])
+    assert asked == [([cell], [120])]
+    assert arrays["look/steps"].tolist() == [120.0, 120.0]
+
+
+def test_what_cannot_act_or_be_kept_is_refused():
+    changed = dataclasses.replace(CELL, evaluations=(Evaluation("wang", 3, acting={"aleatory": "wang:0.5"}),))
+    with pytest.raises(UsageError, match="may change their numbers only"):
+        run_cell(changed)
+    with pytest.raises(UsageError, match="must keep reward"):
+        Evaluation("short", 3, keeps=("length",))
+    ids = {dataclasses.replace(CELL, evaluations=(one,)).id for one in _DIFFERENT}
+    assert len(ids) == len(_DIFFERENT)
+
+
+_DIFFERENT = (
+    Evaluation("frozen", 3),
+    Evaluation("frozen", 3, acting={"aleatory": "cvar:0.5"}),
+    Evaluation("frozen", 3, keeps=("reward",)),
+)

@@ -123,8 +123,13 @@ def precompile(cells: Sequence[Cell], agents: Sequence[Agent], env: Env, plan: P
     groups = [group for outline in outlines for group in outline]
     compiler.begin("training", fleet.lower(groups, *next(cuts(fleet, target=target))))
     trained = [(outline, cell.seeds) for outline, cell in zip(outlines, cells, strict=True)]
+    kinds: set[Any] = set()
     for evaluation in cells[0].evaluations:
         world = cells[0].make_env(evaluation.env_settings)
+        kind = str(jax.tree.structure(world)), evaluation.episodes
+        if kind in kinds:  # other numbers, the same program: to trace it again would take seconds
+            continue
+        kinds.add(kind)
         compiler.begin("evaluating", lower_evaluation(fleet, trained, world, evaluation, env.spec.gamma))
     compiler.begin("reporting", lower_reports(groups, fleet.mesh))
     return compiler

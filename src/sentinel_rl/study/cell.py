@@ -98,12 +98,18 @@ class Cell:
         env = self.make_env()
         agent = self.make_agent(env)
         handle, plan = resolve_env(env), self.make_plan(agent)
+        worlds = {
+            str(evaluation.env_settings): env_identity(resolve_env(self.make_env(evaluation.env_settings)))
+            for evaluation in {str(one.env_settings): one for one in self.evaluations}.values()
+        }
         evaluations = [
             {
                 "name": evaluation.name,
                 "episodes": evaluation.episodes,
                 "seed": evaluation.seed,
-                "env": env_identity(resolve_env(self.make_env(evaluation.env_settings))),
+                "env": worlds[str(evaluation.env_settings)],
+                **({"acting": dict(evaluation.acting)} if evaluation.acting else {}),
+                **({"keeps": list(evaluation.keeps)} if evaluation.keeps is not None else {}),
             }
             for evaluation in self.evaluations
         ]
@@ -163,12 +169,18 @@ class Cell:
             raise UsageError(f"{self.env} is stepped from Python, and a study needs an environment in JAX")
         return env
 
-    def make_agent(self, env: Env) -> Agent:
-        """The agent for an environment."""
+    def make_agent(self, env: Env, changes: Mapping[str, Any] = _NOTHING) -> Agent:
+        """The agent for an environment, with changes of its options.
+
+        Raises:
+            UsageError: for options that cannot be.
+        """
         if not isinstance(self.agent, str):
+            if changes:
+                raise UsageError(f"options {sorted(changes)} to act with need an agent by name")
             return require_agent(self.agent)
         own = {name: value for name, value in self.options.items() if name not in PLAN_OPTIONS}
-        return make_agent(self.agent, env.spec, **own)
+        return make_agent(self.agent, env.spec, **{**own, **changes})
 
     def make_plan(self, agent: Agent) -> Plan:
         """When the runs learn and explore."""

@@ -9,13 +9,14 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
+from typing import Any
 
 from sentinel_rl.errors import PartialFailure, Stopped, StorageError, UsageError
 from sentinel_rl.study.batching import batches
 from sentinel_rl.study.cell import Cell
 from sentinel_rl.study.progress import Meter, Report
 from sentinel_rl.study.record import Record
-from sentinel_rl.study.run import run_cells
+from sentinel_rl.study.run import SAVE_SECONDS, Examine, run_cells
 from sentinel_rl.study.store import Store
 from sentinel_rl.training.signals import Stopper, catch_signals
 
@@ -31,6 +32,8 @@ def run_grid(
     shard: tuple[int, int] | None = None,
     report: Report = lambda progress: None,
     apart: bool = False,
+    examine: Examine | None = None,
+    save_seconds: float = SAVE_SECONDS,
 ) -> list[Record]:
     """Compute the cells that have no result yet.
 
@@ -45,6 +48,8 @@ def run_grid(
         shard: ``(i, n)``: only the i-th of n parts of the grid, counted from 1.
         report: is told the progress.
         apart: compute every cell by itself, to measure its seconds, also where an accelerator could take several.
+        examine: asks the trained agents for more, see `run_cells`; with the engine ``"local"`` only.
+        save_seconds: between two checkpoints of a cell.
 
     Returns:
         the records of the cells, in their order; with a shard, of its cells.
@@ -55,7 +60,7 @@ def run_grid(
         UsageError: for an engine that cannot be used.
     """
     own = part_of(cells, shard)
-    compute = _engine(engine, address, apart)
+    compute = _engine(engine, address, apart, examine, save_seconds)
     store.sweep()
     found = {cell.id: store.get(cell) for cell in own}
     missing = [cell for cell in own if found[cell.id] is None]
@@ -102,10 +107,20 @@ def parse_shard(text: str) -> tuple[int, int]:
 
 
 def compute_here(
-    cells: Sequence[Cell], store: Store, meter: Meter, stopper: Stopper, apart: bool = False
+    cells: Sequence[Cell],
+    store: Store,
+    meter: Meter,
+    stopper: Stopper,
+    apart: bool = False,
+    examine: Examine | None = None,
+    save_seconds: float = SAVE_SECONDS,
 ) -> Mapping[str, str]:
     """The engine ``local``: all seeds of a cell at once, and on an accelerator all cells of a batch."""
     failed: dict[str, str] = {}
+    further: dict[str, Any] = {} if examine is None else {"examine": examine}
+    if save_seconds != SAVE_SECONDS:
+        further["save_seconds"] = save_seconds
+    run: Callable[..., list[Record]] = partial(run_cells, **further)
     waiting, done = [[cell] for cell in cells] if apart else batches(cells), 0
     while waiting:
         batch = waiting.pop(0)
@@ -113,7 +128,8 @@ def compute_here(
             raise Stopped(f"stopped after {done} of {len(cells)} cells: run the same again to go on")
         todo = [cell for cell in batch if cell not in store]  # another process may have been faster
         try:
-            for record in run_cells(todo, partial(meter.step, todo), stopper, store.checkpoints) if todo else ():
+            report = partial(meter.step, todo)
+            for record in run(todo, report, stopper, store.checkpoints) if todo else ():
                 store.put(record)
         except (Stopped, StorageError):
             raise
@@ -128,11 +144,13 @@ def compute_here(
     return failed
 
 
-def _engine(name: str, address: str | None, apart: bool) -> Engine:
+def _engine(name: str, address: str | None, apart: bool, examine: Examine | None, save_seconds: float) -> Engine:
     if name == "local":
         if address is not None:
             raise UsageError(f"the address {address!r} is one of a Ray cluster: ask for the engine ray")
-        return partial(compute_here, apart=apart)
+        return partial(compute_here, apart=apart, examine=examine, save_seconds=save_seconds)
+    if examine is not None:
+        raise UsageError("trained agents are examined where they were trained: use the engine local")
     if name == "ray":
         engine: Engine = importlib.import_module("sentinel_rl.study.ray_engine").RayEngine(address)
         return engine

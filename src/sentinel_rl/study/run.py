@@ -1,13 +1,15 @@
 """Cells from their first step to their records."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from pathlib import Path
 
 import numpy as np
 
+from sentinel_rl.agents.agent import Agent
 from sentinel_rl.compilation import use_compilation_cache
+from sentinel_rl.envs.spec import Env
 from sentinel_rl.errors import Stopped
 from sentinel_rl.study.batching import plan_of, precompile
 from sentinel_rl.study.cell import Cell
@@ -16,7 +18,8 @@ from sentinel_rl.study.record import Record
 from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.keeper import Keeper
 from sentinel_rl.training.population import use_all_cores
-from sentinel_rl.training.population_evaluation import evaluate_population
+from sentinel_rl.training.population_evaluation import Evaluation, evaluate_population
+from sentinel_rl.training.schedule import Plan
 from sentinel_rl.training.session import Reporter, Session
 from sentinel_rl.training.signals import Stopper
 from sentinel_rl.training.sinks import Logger
@@ -28,6 +31,8 @@ SAVE_SECONDS = 60.0
 
 # Told the steps of each run that are done.
 Report = Callable[[int], None]
+# What is asked of trained agents beside their evaluations: further arrays for every cell, runs on their leading axis.
+Examine = Callable[[Sequence[Cell], Sequence[Training]], Sequence[Mapping[str, np.ndarray]]]
 
 
 def run_cell(
@@ -47,6 +52,7 @@ def run_cells(
     stopper: Stopper | None = None,
     checkpoints: Path | None = None,
     save_seconds: float = SAVE_SECONDS,
+    examine: Examine | None = None,
 ) -> list[Record]:
     """Train all seeds of cells at once, then evaluate their frozen policies.
 
@@ -56,6 +62,8 @@ def run_cells(
         stopper: looked at between two chunks of steps, and between two evaluations.
         checkpoints: folder in which every cell has one for its checkpoints; training goes on from there.
         save_seconds: between two checkpoints.
+        examine: is given the cells and their trainings at the end; the arrays of numbers that it returns for every cell
+            are added to its record. The ids of cells do not know it: its records need a store of their own.
 
     Raises:
         Stopped: when a stop was requested; with a folder for checkpoints the cells go on where they were.
@@ -94,11 +102,18 @@ def run_cells(
                     session.save_before_stop()
                     raise Stopped(f"stopped before the evaluation {evaluation.name!r} of {cells[0].name}")
                 world = cells[0].make_env(evaluation.env_settings)
-                played = evaluate_population(trainings, world, evaluation, env.spec.gamma)
+                played = evaluate_population(
+                    trainings, world, evaluation, env.spec.gamma, *_acting(cells, evaluation, env, plan)
+                )
                 for own, told in zip(arrays, played, strict=True):
-                    own |= {f"eval/{evaluation.name}/{name}": _as_floats(values) for name, values in told.items()}
+                    kept = told if evaluation.keeps is None else {name: told[name] for name in evaluation.keeps}
+                    own |= {f"eval/{evaluation.name}/{name}": _as_floats(values) for name, values in kept.items()}
                     if number == 0 and "differs_additive" in told:
                         own |= {f"choices/{name}": told[f"differs_{name}"] for name in ("additive", "neutral")}
+        if examine is not None:
+            with watch.measure("examining"):
+                for own, found in zip(arrays, examine(cells, trainings), strict=True):
+                    own |= {name: _as_floats(np.asarray(values)) for name, values in found.items()}
     seconds = watch.seconds | {"wall": time.perf_counter() - began}
     batch = [cell.name for cell in cells]
     records = []
@@ -107,6 +122,13 @@ def run_cells(
         about = {"seconds": seconds, "batch": batch, "failures": failures, **provenance()}
         records.append(Record(cell, _without(own, cell, failures), about))
     return records
+
+
+def _acting(cells: Sequence[Cell], evaluation: Evaluation, env: Env, plan: Plan) -> tuple[list[Agent], ...]:
+    """The agents whose numbers policies act with, where they are not those of the training."""
+    if not evaluation.acting:
+        return ()
+    return ([cell.make_agent(env, evaluation.acting).planned(plan.planned_updates) for cell in cells],)
 
 
 def _session(

@@ -21,7 +21,7 @@ from sentinel_rl.storage.configuration import plain, restored
 from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.evaluation import LIMIT, Player, play
 from sentinel_rl.training.fused import Population, each_run
-from sentinel_rl.training.population import Fleet, joined
+from sentinel_rl.training.population import Fleet, joined, stack_agents
 
 # Episodes side by side on one device, of all its runs together: enough to fill it, and within its memory.
 _SIDE_BY_SIDE = {"cpu": 500}
@@ -40,23 +40,34 @@ class Evaluation:
         episodes: for every run.
         seed: of the episodes. Run ``s`` gets its own, the same for every agent, so that agents can be paired.
         env_settings: changes of the environment, on top of the cell's.
+        acting: options that the frozen policies act with in place of those they were trained with, such as measures of
+            risk. They may differ in numbers only: ``cvar:1`` is the mean for an agent that was trained with a CVaR.
+        keeps: names of the arrays that a record keeps, ``reward`` among them; all when None. A record has at most 1 000
+            arrays, too few for all of a hundred evaluations.
     """
 
     name: str = "frozen"
     episodes: int = 1_000
     seed: int = 1_000_000
     env_settings: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    acting: Mapping[str, Any] = dataclasses.field(default_factory=dict)
+    keeps: Sequence[str] | None = None
 
     def __post_init__(self) -> None:
         if not self.name or "/" in self.name:
             raise UsageError(f"an evaluation needs a name without '/', got {self.name!r}")
         if self.episodes < 1:
             raise UsageError(f"the evaluation {self.name!r} needs at least 1 episode, got {self.episodes}")
-        object.__setattr__(self, "env_settings", restored(plain(self.env_settings, "env_settings")))
+        if self.keeps is not None:
+            object.__setattr__(self, "keeps", tuple(self.keeps))
+            if "reward" not in self.keeps:
+                raise UsageError(f"the evaluation {self.name!r} must keep reward, got {', '.join(self.keeps)}")
+        for name in ("env_settings", "acting"):
+            object.__setattr__(self, name, restored(plain(getattr(self, name), name)))
 
 
 def evaluate_population(
-    trainings: Sequence[Training], env: Env, evaluation: Evaluation, gamma: float
+    trainings: Sequence[Training], env: Env, evaluation: Evaluation, gamma: float, agents: Sequence[Agent] | None = None
 ) -> list[dict[str, np.ndarray]]:
     """Play the episodes of an evaluation with the policy of every run.
 
@@ -67,16 +78,19 @@ def evaluate_population(
         env: to play in.
         evaluation: how many episodes, and their seed.
         gamma: discount.
+        agents: one for every training, whose numbers its policies act with in place of their own.
 
     Returns:
         for every training ``discounted``, ``reward``, ``length``, ``terminated`` ``[S, E]``, and means over the
         decisions ``[S, ...]``.
     """
+    groups = [each.groups for each in trainings]
+    if agents is not None:
+        groups = [_acting(own, agent) for own, agent in zip(groups, agents, strict=True)]
+    trained = [(own, each.seeds) for own, each in zip(groups, trainings, strict=True)]
     parts = [
         [told for arguments in calls for told in _play_groups(*arguments)]
-        for calls in _slices(
-            trainings[0].fleet, [(each.groups, each.seeds) for each in trainings], env, evaluation, gamma
-        )
+        for calls in _slices(trainings[0].fleet, trained, env, evaluation, gamma)
     ]
     by_group = iter(zip(*jax.device_get(parts), strict=True))
     return [_told([next(by_group) for _ in each.groups], len(each.seeds), evaluation.episodes) for each in trainings]
@@ -87,6 +101,24 @@ def lower_evaluation(
 ) -> list[Any]:
     """The programs of an evaluation, traced but not compiled; outlines of groups are enough."""
     return [_play_groups.lower(*arguments) for arguments in next(_slices(fleet, trained, env, evaluation, gamma))]
+
+
+def _acting(groups: Sequence[Population], agent: Agent) -> list[Population]:
+    """Groups whose states are those of their training, and whose numbers are an agent's.
+
+    Raises:
+        UsageError: for an agent of another kind.
+    """
+    one = stack_agents([agent])
+    stacks = [jax.tree.map(lambda leaf, n=group.size: jnp.repeat(leaf, n, axis=0), one) for group in groups]
+    if any(
+        str(jax.tree.structure(s)) != str(jax.tree.structure(g.agents)) for s, g in zip(stacks, groups, strict=True)
+    ):
+        raise UsageError(
+            f"{agent} cannot act for agents of another kind: an evaluation may change their numbers only, for example "
+            "the alpha of a CVaR (the mean is cvar:1)"
+        )
+    return [Population(stack, group.runs) for stack, group in zip(stacks, groups, strict=True)]
 
 
 def _slices(

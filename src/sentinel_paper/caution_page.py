@@ -1,0 +1,526 @@
+"""The page of the study of caution: what an engineer reads first, its tables, its figures and its files."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from sentinel_paper.caution_cells import (
+    ALPHA,
+    AS_TRAINED,
+    FIRST_SEED,
+    GAPS,
+    HIGHWAY,
+    LOG_UPDATES,
+    SMALL,
+    Arm,
+    Measures,
+    World,
+    levels,
+    situations,
+)
+from sentinel_paper.caution_findings import CLAIMS, DUELS, KNOWN, counted, percent, told
+from sentinel_paper.caution_looks import SCORES
+from sentinel_paper.caution_numbers import Records
+from sentinel_paper.caution_verdicts import MATCH, Driven, Outcome, outcomes
+from sentinel_paper.claims import Finding, Verdict
+from sentinel_paper.output import Page, Row, Section, csv_text, publish
+from sentinel_paper.trained_page import about_cells
+from sentinel_rl import plotting
+from sentinel_rl.envs import best_cvar, best_mean
+from sentinel_rl.envs.highway import scenario_names
+from sentinel_rl.storage.atomic import write_file
+from sentinel_rl.study import dominated, summarise
+from sentinel_rl.study.statistics import Side
+
+_COLOURS = {"neutral": plotting.BLACK, "additive": plotting.ADDITIVE, "composite": plotting.COMPOSITE}
+_MARKERS = "osD^vP"
+# As CeSoR's authors print them for their maze: mean and CVaR .05.
+CESOR: Mapping[str, tuple[float, float]] = {
+    "printed: neutral policy gradient": (4.2, -63.3),
+    "printed: CVaR policy gradient": (-32.0, -32.0),
+    "printed: CeSoR": (2.0, -6.7),
+}
+
+
+def publish_study(name: str, records: Records, findings: Sequence[Finding], out: Path) -> list[Path]:
+    """Write the page with all its figures and files."""
+    sections, files = _sections(name, records, out)
+    page = Page(
+        name,
+        records.settings,
+        setup(records),
+        results(records),
+        findings,
+        words(records, findings),
+        sections,
+        about_cells({f"{world}: {arm}": record for (world, arm), record in records.found.items()}),
+    )
+    with plotting.figure(13, 9) as drawing:
+        draw_frontiers(drawing, records, (AS_TRAINED, *scenario_names("test")))
+        files = [*publish(page, drawing, highway_numbers(records), out), *files]
+    files.append(write_file(out / f"{name}-runs.csv", csv_text(single_drives(records))))
+    rows = single_looks(records)
+    return [*files, write_file(out / f"{name}-looks.csv", csv_text(rows))] if rows else files
+
+
+def setup(records: Records) -> str:
+    """What was computed, and by which rules."""
+    settings = records.settings
+    missing = f" Not run yet: {', '.join(records.missing)}." if records.missing else ""
+    return (
+        f"Not a claim of the paper: a study of when composite risk (CVaR {ALPHA:g} of CVaR {ALPHA:g}) pays against "
+        f"additive (CVaR {ALPHA:g} of each member's law, their mean) and neutral. Every arm is SENTINEL-4 with the "
+        f"library's default learner, {settings.runs} runs each with the seeds from {settings.seed} (nothing was chosen "
+        f"on seeds from {FIRST_SEED} on), {settings.steps} decisions on the highway, half of them where it has a gap, "
+        f"{settings.small_steps} steps in the small worlds and {min(LOG_UPDATES, settings.small_steps)} updates from "
+        "the log of the maze.\n\n"
+        f"On the highway every trained agent acts with each of {len(levels(settings))} pairs of measures, without "
+        f"training again, in {len(situations(settings))} kinds of traffic, {settings.episodes} episodes a run. Speeds "
+        "are matched: every arm acts with the most cautious measures of its kind whose mean speed is within "
+        f"{MATCH:g} m/s of the neutral arm's on the calibration scenarios. The test scenarios choose nothing. "
+        "Differences are paired by seed. Caution pays in a world if crashes are significantly fewer (95 % bootstrap "
+        "interval, and Wilcoxon's test after Holm over the worlds of a comparison) without being slower there by more "
+        f"than {MATCH:g} m/s; it costs if they are more without being faster by as much. All else is undecided."
+        + missing
+    )
+
+
+def results(records: Records, splits: Sequence[str] = ("test", "as trained")) -> list[Row]:
+    """The verdict of every comparison in the highway's worlds of these sides of the split, strengths together."""
+    there = records.arms(HIGHWAY)
+    rows: list[Row] = []
+    for ours, theirs, _ in DUELS:
+        if ours in there and theirs in there:
+            for split in splits:
+                found = records.duel(ours, theirs, _WORLDS[split])
+                rows += [_row(records, ours, theirs, split, one) for one in found]
+    return rows
+
+
+# Worlds whose p-values are corrected together.
+_WORLDS: Mapping[str, Sequence[str]] = {
+    "test": scenario_names("test"),
+    "as trained": [AS_TRAINED],
+    "calibration": scenario_names("calibration"),
+}
+
+
+def _row(records: Records, ours: Arm, theirs: Arm, split: str, one: Outcome) -> Row:
+    choices = [records.choices[arm.label] for arm in (ours, theirs)]
+    return {
+        "comparison": f"{ours.label} against {theirs.label}",
+        "world": one.world,
+        "split": split,
+        "verdict": f"{one.pays}" + (f" ({one.why})" if one.why else ""),
+        "crashes (%)": f"{100 * one.ours:.1f} against {100 * one.theirs:.1f}",
+        "difference": percent(one.crashes),
+        "p, Holm": f"{one.crashes.p_holm:.2g}",
+        "speed (m/s)": told(one.speed, 2),
+        "return": told(one.reward, 2),
+        "acting": " against ".join(str(choice.measures) for choice in choices),
+    }
+
+
+def words(records: Records, findings: Sequence[Finding]) -> str:
+    """The result for an engineer: every sentence follows from the numbers."""
+    there = records.arms(HIGHWAY)
+    parts = []
+    for ours, theirs, _ in DUELS:
+        if ours not in there or theirs not in there:
+            continue
+        unseen = counted(records.duel(ours, theirs, scenario_names("test")))
+        seen = records.duel(ours, theirs, [AS_TRAINED])[0]
+        answers = "; ".join(f"{answer} in {_listed(worlds)}" for answer, worlds in unseen.items() if worlds)
+        parts.append(
+            f"{_capital(ours.label)} against {theirs.label}, at matched speed: as trained {seen.pays} "
+            f"({percent(seen.crashes)} points of crashes); in traffic never seen {answers}."
+        )
+    chosen = [f"{label} acts {one.measures} ({one.gap:+.2f} m/s)" for label, one in records.choices.items()]
+    parts.append(
+        f"Matched measures, with the speed against the neutral arm on the calibration scenarios: {'; '.join(chosen)}."
+    )
+    others = ("pays-in-training", "gap-is-known", "gap-is-avoided", "tail-is-better", "tightening-helps")
+    parts += [_answered(name, findings) for name in others]
+    return "\n\n".join([advice(findings), *parts, *best_scores(records)])
+
+
+def advice(findings: Sequence[Finding]) -> str:
+    """What to do, as far as the verdicts say so."""
+    by_claim = {name: [one.verdict for one in findings if one.claim.name == name] for name in CLAIMS}
+    driving = [
+        verdict
+        for name in ("pays-under-shift", "additive-pays-under-shift", "carrier-pays-under-shift")
+        for verdict in by_claim[name]
+    ]
+    good, bad = driving.count(Verdict.HOLDS), driving.count(Verdict.FAILS)
+    if good and not bad:
+        said = "At equal speed, caution pays in some traffic that was never seen and costs nowhere"
+    elif good:
+        said = "At equal speed, caution pays in some traffic that was never seen and costs in other"
+    elif bad:
+        said = "At equal speed, caution pays in no traffic that was never seen, and costs in some"
+    else:
+        said = (
+            "At equal speed, caution neither pays nor costs in traffic that was never seen, as far as these runs tell"
+        )
+    training = by_claim["pays-in-training"]
+    while_learning = (
+        "it does save crashes while learning"
+        if Verdict.HOLDS in training and Verdict.FAILS not in training
+        else "that it saves crashes while learning is not shown here"
+    )
+    known = by_claim["gap-is-known"]
+    tells = (
+        "the epistemic penalty tells a state that training never showed in every world that was tried"
+        if known and all(one == Verdict.HOLDS for one in known)
+        else "do not take the epistemic penalty alone for a sign of a state that training never showed"
+    )
+    return (
+        f"{said} ({good} of {len(driving)} comparisons pay, {bad} cost); {while_learning}; {tells}. Choose alpha by "
+        "the frontier of your own calibration scenarios, not by what is called cautious."
+    )
+
+
+def best_scores(records: Records) -> list[str]:
+    """Which score tells each gap best, and by which arm, in one sentence."""
+    told_worlds = []
+    for world in GAPS:
+        means = {
+            (score, arm.label): summarise(records.look(world, arm, score)).mean
+            for arm in records.arms(world)
+            for score in SCORES
+            if np.isfinite(records.look(world, arm, score)).any()
+        }
+        if means:
+            (score, arm), area = max(means.items(), key=lambda pair: pair[1])
+            told_worlds.append(f"{world.name}: `{score}` of {arm} ({area:.2f})")
+    return [f"What tells a gap best, by mean AUROC: {'; '.join(told_worlds)}."] if told_worlds else []
+
+
+_DECIDED = (Verdict.HOLDS, Verdict.FAILS)
+
+
+def _answered(name: str, findings: Sequence[Finding]) -> str:
+    """A question with its answers, and the settings of those that are decided."""
+    own = [one for one in findings if one.claim.name == name]
+    answers = [
+        f"{verdict} in {sum(one.verdict == verdict for one in own)} of {len(own)}"
+        + (f" ({'; '.join(one.setting for one in own if one.verdict == verdict)})" if verdict in _DECIDED else "")
+        for verdict in Verdict
+        if any(one.verdict == verdict for one in own)
+    ]
+    return f'"{CLAIMS[name].text}" {_capital("; ".join(answers))}.'
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(names)
+
+
+def _sections(name: str, records: Records, out: Path) -> tuple[list[Section], list[Path]]:
+    """The further parts of the page, and the files of their figures."""
+    sections, files = [], []
+    with plotting.figure(13, 4.8) as drawing:
+        draw_frontiers(drawing, records, scenario_names("calibration"))
+        files += plotting.save(drawing, out / f"{name}-calibration")
+    sections.append(
+        Section(
+            "Calibration scenarios",
+            "They were looked at before, and matched speeds were chosen on them.",
+            results(records, ["calibration"]),
+            f"{name}-calibration",
+        )
+    )
+    sections.append(Section("By strength", "Test scenarios, composite against neutral.", by_strength(records)))
+    sections.append(
+        Section(
+            "Trained with one measure, acting with another",
+            "Crashes in percent and mean speed in m/s over all strengths of the test scenarios.",
+            crossed(records),
+        )
+    )
+    sections.append(Section("Crashes while learning, and as trained", "", learning(records)))
+    small = [world for world in SMALL if records.arms(world)]
+    if small:
+        with plotting.figure(13, 5.2) as drawing:
+            draw_small(drawing, records, small)
+            files += plotting.save(drawing, out / f"{name}-small")
+        sections.append(
+            Section(
+                "Small worlds with known answers",
+                "Mean and lower tails of the exact law of the return of the greedy policy of every run, means over the "
+                "runs with 95 % intervals, beside the best that any policy can do and what was printed for CeSoR's "
+                "maze, which is not the same world: it walks on a continuous plane.",
+                small_rows(records, small),
+                f"{name}-small",
+            )
+        )
+    gaps = [world for world in GAPS if records.arms(world)]
+    if gaps:
+        with plotting.figure(13, 1.6 + 0.62 * sum(len(records.arms(world)) for world in gaps)) as drawing:
+            draw_gaps(drawing, records, gaps)
+            files += plotting.save(drawing, out / f"{name}-gaps")
+        sections.append(
+            Section(
+                "Coverage gaps",
+                f"AUROC of every score for states in a region that training never showed (.5 tells nothing, {KNOWN:g} "
+                "is what was asked for), and what the frozen policies do: percent of the episodes from outside that "
+                "enter it, and returns in the closed and the open world. Where the world is closed while the agent "
+                "acts, an action that would enter was tried and was harmless; in the logged maze it was never seen.",
+                gap_rows(records, gaps),
+                f"{name}-gaps",
+            )
+        )
+    return sections, files
+
+
+def highway_numbers(records: Records) -> list[Row]:
+    """All means on the highway with intervals: a row for each arm, pair of measures, situation and metric."""
+    rows: list[Row] = []
+    for arm in records.arms(HIGHWAY):
+        for measures in levels(records.settings):
+            for place in situations(records.settings):
+                driven = records.driven(arm, measures, [place])
+                for metric, values, worse in _metrics(driven):
+                    row: dict[str, Any] = {"agent": arm.label, "acting": str(measures), "scenario": place.scenario}
+                    row |= {"strength": place.strength, "split": place.split, "metric": metric}
+                    rows.append(row | summarise(values, worse=worse)._asdict())
+    return rows
+
+
+def _metrics(driven: Driven) -> tuple[tuple[str, np.ndarray, Side], ...]:
+    return ("crashes", driven.crashes, "high"), ("speed", driven.speed, "low"), ("return", driven.reward, "low")
+
+
+def single_drives(records: Records) -> list[Row]:
+    """Crash rate and speed of every run in every situation, a row for each arm, pair of measures and seed."""
+    places = situations(records.settings)
+    rows: list[Row] = []
+    for arm in records.arms(HIGHWAY):
+        for measures in levels(records.settings):
+            driven = {place.label: records.driven(arm, measures, [place]) for place in places}
+            crashes = np.asarray(records.of(HIGHWAY, arm).arrays["terminations"], np.float64)
+            for run, seed in enumerate(records.settings.seeds):
+                row: dict[str, Any] = {"agent": arm.label, "acting": str(measures), "seed": seed}
+                row["crashes in training"] = float(crashes[run])
+                for label, one in driven.items():
+                    row[f"crashes, {label}"] = round(float(one.crashes[run]), 4)
+                    row[f"speed, {label}"] = round(float(one.speed[run]), 3)
+                    row[f"return, {label}"] = round(float(one.reward[run]), 3)
+                rows.append(row)
+    return rows
+
+
+def single_looks(records: Records) -> list[Row]:
+    """What every run in the small worlds and in the gaps was asked: one row for each number."""
+    rows: list[Row] = []
+    for world in (*SMALL, *GAPS):
+        for arm in records.arms(world):
+            if world in SMALL:
+                found = records.laws(world, arm)
+            else:
+                found = {name: records.look(world, arm, name) for name in (*SCORES, *_DONE)}
+                found["return_closed"] = records.closed_returns(world, arm)
+            rows += [
+                {"world": world.name, "agent": arm.label, "seed": seed, "number": name, "value": float(values[run])}
+                for name, values in found.items()
+                for run, seed in enumerate(records.settings.seeds)
+            ]
+    return rows
+
+
+_DONE = ("entered", "inside", "return_open")
+
+
+def by_strength(records: Records) -> list[Row]:
+    """The first comparison for every strength of the test scenarios."""
+    ours, theirs, _ = DUELS[0]
+    mine, others = records.matched(ours, strengths=True), records.matched(theirs, strengths=True)
+    tested = [place.label for place in situations(records.settings) if place.split == "test"]
+    found = outcomes({name: mine[name] for name in tested}, {name: others[name] for name in tested})
+    return [_row(records, ours, theirs, "test", one) for one in found]
+
+
+def crossed(records: Records) -> list[Row]:
+    """Every arm acting with every pair of measures, over the test scenarios."""
+    places = [place for place in situations(records.settings) if place.split == "test"]
+    rows: list[Row] = []
+    for arm in records.arms(HIGHWAY):
+        row: dict[str, Any] = {"trained": arm.label}
+        for measures in levels(records.settings):
+            driven = records.driven(arm, measures, places)
+            crashes, speed = summarise(100 * driven.crashes, worse="high"), float(np.nanmean(driven.speed))
+            row[f"acting {measures}"] = f"{crashes.mean:.1f} [{crashes.low:.1f}, {crashes.high:.1f}] at {speed:.1f}"
+        rows.append(row)
+    return rows
+
+
+def learning(records: Records) -> list[Row]:
+    """Every arm acting as it was trained, in the traffic of training."""
+    place = situations(records.settings)[0]
+    rows: list[Row] = []
+    for arm in records.arms(HIGHWAY):
+        training = np.asarray(records.of(HIGHWAY, arm).arrays["terminations"], np.float64)
+        row: dict[str, Any] = {"trained": arm.label, "crashes in training": _mean(training, 0, "high")}
+        if arm.measures in levels(records.settings):
+            driven = records.driven(arm, arm.measures, [place])
+            row |= {"crashes (%)": _mean(100 * driven.crashes, 2, "high")}
+            row |= {"speed (m/s)": _mean(driven.speed, 2), "return": _mean(driven.reward, 2)}
+        else:
+            row |= dict.fromkeys(("crashes (%)", "speed (m/s)", "return"), "")
+        rows.append(row)
+    return rows
+
+
+def _mean(values: np.ndarray, digits: int, worse: Side = "low") -> str:
+    one = summarise(values, worse=worse)
+    return f"{one.mean:.{digits}f} [{one.low:.{digits}f}, {one.high:.{digits}f}]"
+
+
+def small_rows(records: Records, worlds: Sequence[World]) -> list[Row]:
+    """Our agents beside the exact optima and the printed numbers."""
+    rows: list[Row] = []
+    for world in worlds:
+        for label, (mean, tail, deep) in optima(world).items():
+            rows.append(_exact(world, label, f"{mean:.2f}", f"{tail:.2f}", f"{deep:.2f}"))
+        if world == SMALL[0]:
+            rows += [_exact(world, label, f"{mean:g}", "", f"{deep:g}") for label, (mean, deep) in CESOR.items()]
+        for arm in records.arms(world):
+            found = records.laws(world, arm)
+            rows.append(_exact(world, arm.label, *(_mean(found[name], 2) for name in ("mean", "CVaR .25", "CVaR .05"))))
+    return rows
+
+
+def _exact(world: World, agent: str, mean: str, tail: str, deep: str) -> Row:
+    return {"world": world.name, "agent": agent, "mean": mean, "CVaR .25": tail, "CVaR .05": deep}
+
+
+def optima(world: World) -> dict[str, tuple[float, float, float]]:
+    """Mean, CVaR .25 and CVaR .05 of the best policies of a small world."""
+    env = world.made()
+    best = {
+        "best mean, exact": best_mean(env),
+        "best CVaR .25, exact": best_cvar(env, 0.25),
+        "best CVaR .05, exact": best_cvar(env, 0.05),
+    }
+    return {label: (one.law.mean(), one.law.cvar(0.25), one.law.cvar(0.05)) for label, one in best.items()}
+
+
+def gap_rows(records: Records, worlds: Sequence[World]) -> list[Row]:
+    """Scores and deeds in the gaps."""
+    rows: list[Row] = []
+    for world in worlds:
+        for arm in records.arms(world):
+            row: dict[str, Any] = {"world": world.name, "agent": arm.label}
+            row |= {score: _mean(records.look(world, arm, score), 2) for score in SCORES}
+            row["entered (%)"] = _mean(100 * records.look(world, arm, "entered"), 1, "high")
+            row["return, closed"] = _mean(records.closed_returns(world, arm), 1)
+            row["return, open"] = _mean(records.look(world, arm, "return_open"), 1)
+            rows.append(row)
+    return rows
+
+
+def draw_frontiers(drawing: Figure, records: Records, worlds: Sequence[str]) -> None:
+    """Draw crash rate against speed in every world: an arm has a point for each pair of measures of its kind.
+
+    Points are not joined, and those that another one beats in both quantities are hollow.
+    """
+    columns = 2 if len(worlds) > 3 else len(worlds)
+    panels = np.atleast_1d(drawing.subplots(-(-len(worlds) // columns), columns)).ravel()
+    arms = records.arms(HIGHWAY)
+    for panel, world in zip(panels, worlds, strict=True):
+        points = [
+            (arm, measures, records.driven(arm, measures, records.worlds[world]))
+            for arm in arms
+            for measures in records.candidates(arm)
+        ]
+        _draw_points(panel, arms, points)
+        panel.set(title=world, xlabel="mean speed (m/s)", ylabel="episodes with a crash (%)")
+    handles, labels = panels[0].get_legend_handles_labels()
+    drawing.legend(handles, labels, loc="outside lower center", ncols=3)
+
+
+def _draw_points(panel: Axes, arms: Sequence[Arm], points: Sequence[tuple[Arm, Measures, Driven]]) -> None:
+    means = [(float(100 * np.nanmean(one.crashes)), float(np.nanmean(one.speed))) for _, _, one in points]
+    beaten = dominated(means, (True, False))
+    named: set[str] = set()
+    for (arm, measures, one), (crashes, speed), hollow in zip(points, means, beaten, strict=True):
+        across, up = summarise(one.speed), summarise(100 * one.crashes, worse="high")
+        colour = _COLOURS[arm.kind]
+        panel.errorbar(
+            speed,
+            crashes,
+            xerr=_bars(across.mean, across.low, across.high),
+            yerr=_bars(up.mean, up.low, up.high),
+            fmt=_MARKERS[arms.index(arm) % len(_MARKERS)],
+            color=colour,
+            markerfacecolor="white" if hollow else colour,
+            markersize=7,
+            linewidth=1,
+            label=None if arm.label in named else f"trained {arm.label}",
+        )
+        if measures.aleatory < 1:
+            panel.annotate(
+                f"{measures.aleatory:g}".removeprefix("0"),
+                (speed, crashes),
+                (4, 4),
+                textcoords="offset points",
+                fontsize=8,
+                color=colour,
+            )
+        named.add(arm.label)
+
+
+def _bars(mean: float, low: float, high: float) -> list[list[float]]:
+    return [[max(mean - low, 0.0)], [max(high - mean, 0.0)]]
+
+
+def draw_small(drawing: Figure, records: Records, worlds: Sequence[World]) -> None:
+    """Draw mean against CVaR .25 of every arm, and the exact optima as lines."""
+    panels = np.atleast_1d(drawing.subplots(1, len(worlds)))
+    for panel, world in zip(panels, worlds, strict=True):
+        best = optima(world)
+        panel.axvline(best["best mean, exact"][0], color=plotting.GREY, linewidth=1, linestyle="--", label="best mean")
+        tail = best["best CVaR .25, exact"][1]
+        panel.axhline(tail, color=plotting.GREY, linewidth=1, linestyle=":", label="best CVaR .25")
+        for place, arm in enumerate(records.arms(world)):
+            found = records.laws(world, arm)
+            across, up = summarise(found["mean"]), summarise(found["CVaR .25"])
+            panel.errorbar(
+                across.mean,
+                up.mean,
+                xerr=_bars(across.mean, across.low, across.high),
+                yerr=_bars(up.mean, up.low, up.high),
+                fmt=_MARKERS[place % len(_MARKERS)],
+                color=_COLOURS[arm.kind],
+                linewidth=1,
+                label=arm.label,
+            )
+        panel.set(title=world.name, xlabel="mean return", ylabel="CVaR .25 of the return")
+    drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
+
+
+def draw_gaps(drawing: Figure, records: Records, worlds: Sequence[World]) -> None:
+    """Draw the AUROC of every score, world by world."""
+    panels = np.atleast_1d(drawing.subplots(1, len(worlds), sharex=True))
+    for panel, world in zip(panels, worlds, strict=True):
+        there = records.arms(world)
+        for place, score in enumerate(SCORES):
+            for row, arm in enumerate(there):
+                one = summarise(records.look(world, arm, score))
+                height = row + 0.12 * (place - 2.5)
+                colour = f"C{place}"
+                panel.plot([one.low, one.high], [height] * 2, color=colour, linewidth=1.2)
+                panel.plot([one.mean], [height], "o", color=colour, markersize=5, label=None if row else score)
+        panel.axvline(0.5, color=plotting.GREY, linewidth=1)
+        panel.axvline(KNOWN, color=plotting.GREY, linewidth=1, linestyle="--")
+        panel.set(title=world.name, xlabel="AUROC", xlim=(-0.03, 1.03), ylim=(len(there) - 0.4, -0.6))
+        panel.set_yticks(range(len(there)), [arm.label for arm in there], fontsize=9)
+    drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
