@@ -154,7 +154,7 @@ def run(given: argparse.Namespace) -> None:
 
 
 def show(given: argparse.Namespace) -> None:
-    """Print means over the runs with 95 % bootstrap intervals, as a table."""
+    """Print means over the runs with 95 % bootstrap intervals, and the number of runs, as a table."""
     from sentinel_rl.study import summarise
 
     rows = [row for row in _rows(given.out) if not row["options"]]
@@ -165,8 +165,8 @@ def show(given: argparse.Namespace) -> None:
             runs = [row for row in rows if (row["env"], row["agent"], row["steps"]) == (name, agent, str(steps))]
             one = summarise(np.array([float(row["mean_return"]) for row in runs]))
             digits = 1 if abs(one.mean) >= 1 else 2
-            interval = f"[{one.low:.{digits}f}, {one.high:.{digits}f}]" if len(runs) > 1 else "(one run)"
-            cells.append(f"{one.mean:.{digits}f} {interval}" if runs else "not run")
+            interval = f" [{one.low:.{digits}f}, {one.high:.{digits}f}]" if len(runs) > 1 else ""
+            cells.append(f"{one.mean:.{digits}f}{interval} ({len(runs)})" if runs else "not run")
         print("| " + " | ".join(cells) + " |")
 
 

@@ -10,6 +10,8 @@ from sentinel_rl.envs import Drawable, Env, make_env
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.registry import make_jax_env
 
+COMPILE_QUICKLY = True
+
 RESET = jax.jit(Highway.reset)
 
 
