@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sentinel_rl.training import population
 from sentinel_rl.training.population import Fleet
-from sentinel_rl.training.schedule import Every, Plan, Triangular
+from sentinel_rl.training.schedule import LARGEST_STEP, Every, Plan, Triangular
 from sentinel_rl.training.segments import Segments, chunked, segments
 from tests.training.pole import AGENT, ENV, PLAN, bit_equal, compilations, leaves
 
@@ -142,3 +142,18 @@ def test_another_number_of_steps_and_another_exploration_compile_nothing():
     with compilations() as names:
         course(dataclasses.replace(PLAN, learn=Every(11)))
     assert "jit(_advance)" in names, "another length of segments is another program, and is noticed"
+
+
+@pytest.mark.parametrize("learn", [Every(1), Every(100), Every(5_000), Triangular()])
+def test_the_longest_plan_is_cut_without_a_list_of_its_updates(learn):
+    """Whoever trains until it is enough asks for very many steps: a list of all updates would not fit into memory."""
+    begin, size = LARGEST_STEP - 10_000, 2_000
+    plan = Plan(LARGEST_STEP, learn, warmup=100)
+    found = [parts for parts, _ in chunked(plan, begin, size)]
+    ends = np.concatenate([parts.end[parts.end > parts.begin] for parts in found])
+    assert ends[-1] == LARGEST_STEP
+    updates = np.concatenate([parts.update for parts in found])
+    made = plan.updates(LARGEST_STEP) - plan.updates(begin)
+    assert updates[updates > 0].tolist() == list(range(plan.updates(begin) + 1, plan.updates(begin) + made + 1))
+    first, _ = next(chunked(plan, 0, size))
+    assert first.begin[0] == 0

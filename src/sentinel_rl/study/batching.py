@@ -81,7 +81,7 @@ def plan_of(cells: Sequence[Cell], agents: Sequence[Agent]) -> Plan:
     learning = [pair for pair in zip(cells, agents, strict=True) if not _is_idle(pair[1])]
     cell, agent = learning[0] if learning else (cells[0], agents[0])
     plan = cell.make_plan(agent)
-    if plan.learn_times.size == 0 and learning:
+    if plan.updates(plan.steps) == 0 and learning:
         message = f"{cell.name}: 0 updates are made in {cell.steps} steps with a warm-up of {plan.warmup}"
         warnings.warn(message, SentinelWarning, stacklevel=3)
     return plan

@@ -53,7 +53,6 @@ class HostRun:
         if start is not None and start.world is not None and isinstance(world, JaxWorld):
             self.obs = world.go_on(*start.world)
         self.actions: Int[Array, " n"] | None = None
-        self._learn_times = plan.learn_times
         self._seen = _room(_WAITING + world.num_envs, world.spec.obs_size)
         self._waiting = 0
         self._keys, self._keys_from = np.zeros((0, 0), np.uint32), 0
@@ -81,12 +80,12 @@ class HostRun:
         if self.world.num_envs > 1:
             happened = happened._replace(valid=_first(happened.valid, self.plan.steps - self.t))
         count = self._keep(happened, actions)
-        first, last = np.searchsorted(self._learn_times, (self.t, self.t + count), side="right")
+        first, last = self.plan.updates(self.t), self.plan.updates(self.t + count)
         self.obs, self.t = happened.obs, self.t + count
         metrics = []
         ended = happened.terminated.any() or happened.truncated.any()
         if last > first or ended or self._waiting >= _WAITING:
-            metrics = self._take_in(int(last - first), int(first) + 1)
+            metrics = self._take_in(last - first, first + 1)
         self.actions = self._next_actions()
         return happened, actions, metrics
 

@@ -129,7 +129,7 @@ def checked_plan(steps: int, agent: Agent, options: Mapping[str, Any], horizon: 
     """
     defaults = agent.plan_defaults(require_steps(steps) if horizon is None else horizon)
     plan = make_plan(steps, defaults, options, horizon)
-    if plan.learn_times.size == 0 and defaults.get("warmup"):  # an agent without a warm-up learns nothing
+    if plan.updates(plan.steps) == 0 and defaults.get("warmup"):  # an agent without a warm-up learns nothing
         warnings.warn(
             f"0 updates would be made in {steps} steps: train longer than the warm-up of {plan.warmup}, "
             f"or learn more often",

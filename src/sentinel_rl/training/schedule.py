@@ -1,6 +1,7 @@
 """When things happen: functions of the one clock that all runs share."""
 
 import dataclasses
+import math
 from collections.abc import Iterable, Mapping
 from itertools import islice
 from typing import Any, NamedTuple, Protocol, runtime_checkable
@@ -26,13 +27,22 @@ class Schedule(Protocol):
         """Steps between two updates where that number never changes, else None."""
         ...
 
-    def times(self, steps: int) -> np.ndarray:
-        """Return the ascending step counts in [1, steps]."""
+    def count(self, steps: int) -> int:
+        """The number of updates in the first `steps`."""
         ...
+
+    def time(self, number: Any) -> Any:
+        """The step count of an update, counted from 1, or of an array of them; 0 is the beginning."""
+        ...
+
+    def times(self, steps: int, begin: int = 0) -> np.ndarray:
+        """The ascending step counts after `begin`, up to `steps`."""
+        times: np.ndarray = self.time(np.arange(self.count(begin) + 1, self.count(steps) + 1))
+        return times
 
 
 @dataclasses.dataclass(frozen=True)
-class Every:
+class Every(Schedule):
     """Learn after every ``period`` steps (CartPole: 100)."""
 
     period: int = 100
@@ -41,13 +51,17 @@ class Every:
         if not is_whole(self.period, 1, LARGEST_STEP):
             raise ValueError(f"Every needs a period of at least 1 step and at most {LARGEST_STEP}, got {self.period}")
 
-    def times(self, steps: int) -> np.ndarray:
+    def count(self, steps: int) -> int:
+        """Whole periods."""
+        return steps // self.period
+
+    def time(self, number: Any) -> Any:
         """``period, 2 period, ...``."""
-        return np.arange(self.period, steps + 1, self.period)
+        return number * self.period
 
 
 @dataclasses.dataclass(frozen=True)
-class Triangular:
+class Triangular(Schedule):
     """Learn at the triangular numbers 1, 3, 6, 10, ... (highway)."""
 
     @property
@@ -55,12 +69,13 @@ class Triangular:
         """The updates become rarer and rarer."""
         return None
 
-    def times(self, steps: int) -> np.ndarray:
+    def count(self, steps: int) -> int:
+        """The largest n with ``n (n + 1) / 2 <= steps``."""
+        return (math.isqrt(8 * steps + 1) - 1) // 2
+
+    def time(self, number: Any) -> Any:
         """``n (n + 1) / 2`` for n = 1, 2, ..."""
-        count = int((np.sqrt(8 * steps + 1) - 1) / 2) + 1
-        numbers = np.arange(1, count + 1)
-        numbers = numbers * (numbers + 1) // 2
-        return numbers[numbers <= steps]
+        return number * (number + 1) // 2
 
 
 class Exploration(NamedTuple):
@@ -130,15 +145,23 @@ class Plan:
 
     @property
     def learn_times(self) -> np.ndarray:
-        """The step counts after which an update is made."""
-        times = self.learn.times(self.steps)
-        return times[times > self.warmup]
+        """The step counts after which an update is made, as long a list as there are updates; `updates` counts them."""
+        return self.learn.times(self.steps, min(self.warmup, self.steps))
+
+    def updates(self, t: int) -> int:
+        """The number of updates that are made in the first ``t`` steps.
+
+        Example:
+            >>> plan = Plan(steps=10**9, learn=Every(2), warmup=100)
+            >>> plan.updates(100), plan.updates(102), plan.updates(plan.steps)
+            (0, 1, 499999950)
+        """
+        return max(0, self.learn.count(min(t, self.steps)) - self.learn.count(self.warmup))
 
     @property
     def planned_updates(self) -> int:
         """The number of updates that the schedules are planned for."""
-        horizon = self.steps if self.horizon is None else self.horizon
-        return int(np.count_nonzero(self.learn_times <= horizon))
+        return self.updates(self.steps if self.horizon is None else self.horizon)
 
     @property
     def exploration(self) -> Exploration:

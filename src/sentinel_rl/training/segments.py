@@ -65,14 +65,15 @@ def segments(plan: Plan, begin: int = 0, end: int | None = None, longest: int = 
     last = plan.steps if end is None else min(end, plan.steps)
     length = _full_length(plan.learn, longest)
     piece = longest if length is None else length
-    times = plan.learn.times(plan.steps)
-    marks = np.unique(np.concatenate([[0], times, [plan.steps]]))
+    times = plan.learn.times(last, begin)
+    # Pieces are counted from the update before them.
+    marks = np.unique(np.concatenate([[plan.learn.time(plan.learn.count(begin))], times, [last]]))
     between = [np.arange(a + piece, b, piece) for a, b in pairwise(marks) if b - a > piece]
-    cuts = np.unique(np.concatenate([marks, *between, [last]]))
+    cuts = np.unique(np.concatenate([marks, *between]))
     cuts = cuts[(cuts > begin) & (cuts <= last)]
     starts = np.concatenate([[begin], cuts[:-1]])[: len(cuts)]
-    due = plan.learn_times
-    update = np.where(np.isin(cuts, due), np.searchsorted(due, cuts, side="right"), 0)
+    due = times[times > plan.warmup]
+    update = np.where(np.isin(cuts, due), np.searchsorted(due, cuts) + plan.updates(begin) + 1, 0)
     return Segments(starts.astype(np.int32), cuts.astype(np.int32), update.astype(np.int32), length)
 
 
@@ -91,15 +92,15 @@ def chunked(
     Returns:
         the segments of every chunk, and `size`.
     """
-    parts = segments(plan, begin, end, min(_LONGEST, size))
-    count = segments_of_a_chunk(plan.learn, size)
-    wanted = min(size, target or size)
-    first = 0
-    while first < len(parts):
-        fitting = int(np.searchsorted(parts.end, parts.begin[first] + wanted, side="right"))
-        following = min(max(fitting, first + 1), first + count)
-        yield _padded(parts[first:following], count), size
-        first = following
+    longest, count = min(_LONGEST, size), segments_of_a_chunk(plan.learn, size)
+    wanted, last = min(size, target or size), plan.steps if end is None else min(end, plan.steps)
+    while begin < last:
+        # Far enough for all that may fit, and for one segment in any case: plans can be longer than memory is large.
+        parts = segments(plan, begin, min(last, begin + wanted + longest), longest)
+        fitting = int(np.searchsorted(parts.end, begin + wanted, side="right"))
+        part = parts[: min(max(fitting, 1), count)]
+        begin = int(part.end[-1])
+        yield _padded(part, count), size
 
 
 def segments_of_a_chunk(schedule: Schedule, size: int) -> int:
@@ -113,7 +114,7 @@ def segments_of_a_chunk(schedule: Schedule, size: int) -> int:
         (20, 62)
     """
     length = _full_length(schedule, min(_LONGEST, size))
-    return max(1, len(schedule.times(size)) if length is None else size // length)
+    return max(1, schedule.count(size) if length is None else size // length)
 
 
 def _full_length(schedule: Schedule, longest: int) -> int | None:
