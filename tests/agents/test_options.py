@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
 from sentinel_rl.agents.options import make_sentinel, require_known
+from sentinel_rl.agents.registry import make_agent
 from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
@@ -154,3 +156,11 @@ def test_bootstrapping_through_time_limits_needs_room():
     with pytest.raises(UsageError, match=r"\[0, 86\.6\d*\] cannot hold .* they reach \[0, 100\]"):
         make_sentinel(POLE, time_limit="bootstrap", v_max=PAPER_TOP)
     assert make_sentinel(POLE, time_limit="bootstrap", v_max=120.0).support.high == 120.0
+
+
+@pytest.mark.parametrize(("agent", "option"), [("vdqn", "encoder"), ("uadqn", "encoder"), ("sentinel", "prior_on")])
+@pytest.mark.parametrize("value", [np.array([1, 2]), np.array([])], ids=["two", "none"])
+@pytest.mark.usefixtures("untyped")
+def test_an_array_in_place_of_a_word_is_refused(agent: str, option: str, value: np.ndarray):
+    with pytest.raises(UsageError, match=option.split("_")[0]):
+        make_agent(agent, POLE, **{option: value})

@@ -15,7 +15,7 @@ from sentinel_rl.agents.tightening import has_alpha
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.heads import Head, QuantileHead, make_head
-from sentinel_rl.nets import resolve_encoder
+from sentinel_rl.nets import known_encoder, resolve_encoder
 from sentinel_rl.risk import BeliefMeasure, CVaR, RiskMeasure, parse_risk
 
 _LEARNER_PACE = Pace(learn_every=2, warmup_fraction=0.01, epsilon_end=0.01, epsilon_fraction=0.02)
@@ -169,7 +169,7 @@ def baseline_options(agent: type[Any], spec: EnvSpec, options: Mapping[str, Any]
         preset["gamma"] = discount_for(spec)
     chosen = checked(agent, {**preset, **own})
     if chosen.get("encoder") is not None:
-        if chosen["encoder"] == "auto" and spec.structure == "states":
+        if known_encoder(chosen["encoder"]) == "auto" and spec.structure == "states":
             chosen["encoder"] = "mlp"  # a table is no encoder, after which a posterior could stand
         chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
     return chosen
@@ -294,7 +294,7 @@ _RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("noise", "initial_sd", "anchor_noise", "gain"), _POSITIVE),
     **dict.fromkeys(("gamma", "mask_rate", "alpha_start", "alpha_fraction"), _SHARE),
     "prior_scale": _NOT_NEGATIVE,
-    "prior_on": (lambda place: place in ("outputs", "mean"), "one of outputs, mean"),
+    "prior_on": (lambda place: isinstance(place, str) and place in ("outputs", "mean"), "one of outputs, mean"),
     "max_grad_norm": _POSITIVE,
     "head": (lambda head: isinstance(head, (str, Head)), "a name or a sentinel_rl.heads.Head"),
     "hidden": (
