@@ -21,8 +21,6 @@ from sentinel_rl.viewer.stage import Stage
 from sentinel_rl.viewer.strip import draw_strip, shown_actions
 from tests.viewer.made import ACTIONS, LENGTHS, SUBSTEPS, made
 
-COMPILE_QUICKLY = True
-
 ROAD = made()
 
 

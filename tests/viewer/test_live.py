@@ -30,8 +30,6 @@ from sentinel_rl.viewer.live import Live, listening, make_server
 from sentinel_rl.viewer.messages import LARGEST_MESSAGE, Branch, Capture, Change, Go, Hello, read_message
 from tests.learners import OPTIONS
 
-COMPILE_QUICKLY = True
-
 ROAD = Highway.preset("highway-v1", duration=6, vehicles_count=5, lanes_count=3)
 SEED, LEFT, FASTER = 11, 0, 3
 step = jax.jit(ROAD.step)

@@ -15,8 +15,6 @@ from sentinel_rl.risk.measure import MEASURES
 from tests import node
 from tests.risk.reference import Padded, cases, identity, measure_of
 
-COMPILE_QUICKLY = True
-
 SCRIPT = files("sentinel_rl.viewer") / "risk.js"
 RISK, COMPOSITE, FTRL = cases("risk"), cases("composite"), [case for case in cases("ftrl") if "atoms" in case]
 # In units of a case's scale. EVaR is the best of a search, here and there.

@@ -18,8 +18,6 @@ from tests import node
 from tests.viewer.made import ACTIONS, assess_in_numpy, made
 from tests.viewer.payloads import PAYLOADS, forged
 
-COMPILE_QUICKLY = True
-
 EXAMPLE = Path(__file__).parents[2] / "docs" / "assets" / "watch.zip"
 SCRIPT = re.compile(r"<script>(.*?)</script>", re.DOTALL)
 DATA = re.compile(r'<script type="application/json" id="recording">(.*?)</script>', re.DOTALL)

@@ -16,8 +16,6 @@ from sentinel_rl.errors import CorruptError, IncompatibleError, UsageError
 from sentinel_rl.viewer import Scene, Verdict, capture, choices, judge, load_scene, load_scenes, save_scene
 from sentinel_rl.viewer.scene import LARGEST_FILE, state_of
 
-COMPILE_QUICKLY = True
-
 ENV = Highway.preset("highway-v1")
 SHIPPED = load_scenes()
 SEEN = Scene("seen", "A pole.", "CartPole-v1", ("LEFT", "RIGHT"), do=("LEFT",), obs=np.arange(4, dtype=np.float32))
