@@ -24,6 +24,7 @@ import jax.numpy as jnp
 import numpy as np
 from _measure import machine
 
+from sentinel_paper.caution_looks import TRANSITIONS, logged
 from sentinel_rl import make_agent, train
 from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.calibration import ignorance, separations
@@ -79,7 +80,6 @@ CARRIERS: Mapping[str, Mapping[str, Any]] = {
 KEYS = ("world", "carrier", "risk", "seed", "steps")
 PLAYED = ("return_closed", "return_open", "entered", "inside")
 COLUMNS = (*KEYS, *SCORES, *PLAYED, "seconds")
-LOGGED = 1_000
 EPISODES = 200
 
 
@@ -91,28 +91,9 @@ def trained(name: str, options: Mapping[str, Any], seed: int, steps: int) -> tup
     if name != "logged":
         result = train("sentinel", env, steps, [seed], reports=False, **options)
         return result.agents[0], result.agent_states[0]
-    agent = make_agent("sentinel", env, capacity=LOGGED, **options)
+    agent = make_agent("sentinel", env, capacity=TRANSITIONS, **options)
     transitions = logged(make_env(world.opened, **world.settings), seed)
     return agent, _learnt(agent, env.spec, transitions, steps, jax.random.key(seed))
-
-
-def logged(env: Any, seed: int) -> Transition:
-    """Random transitions between cells that are not in the room."""
-    tables, rng = env.tables, np.random.default_rng(seed)
-    shown = np.array([kind != UNSEEN for kind in tables.kinds])
-    pairs = [
-        (cell, action)
-        for cell in tables.starts
-        for action in range(4)
-        if shown[cell] and shown[tables.outcomes[cell, action, 0]]
-    ]
-    cells, actions = np.array(pairs)[rng.integers(len(pairs), size=LOGGED)].T
-    following = tables.outcomes[cells, actions, 0]
-    goal = np.array([kind == "G" for kind in tables.kinds])[following]
-    places = (tables.places / (np.array([len(env.rows), len(env.rows[0])]) - 1)).astype(np.float32)
-    reward = np.where(goal, env.goal_reward, -env.step_cost).astype(np.float32)
-    parts = places[cells], actions.astype(np.int32), reward, places[following], goal, np.zeros(LOGGED, bool)
-    return Transition(*map(jnp.asarray, parts))
 
 
 @functools.partial(eqx.filter_jit, donate="none")
@@ -127,7 +108,7 @@ def _learnt(agent: SentinelAgent, spec: Any, transitions: Transition, updates: i
     def learn(state: Any, update: Any) -> tuple[Any, None]:
         return agent.learn(state, update, jax.random.fold_in(learn_key, update))[0], None
 
-    state, _ = jax.lax.scan(observe, agent.init(spec, first), (jnp.arange(LOGGED), transitions))
+    state, _ = jax.lax.scan(observe, agent.init(spec, first), (jnp.arange(TRANSITIONS), transitions))
     state, _ = jax.lax.scan(learn, state, jnp.arange(1, updates + 1))
     return state
 
