@@ -77,7 +77,7 @@ def run_cells(
         env = cells[0].make_env()
         agents = [cell.make_agent(env) for cell in cells]
         plan = plan_of(cells, agents)
-        agents = [agent.planned(plan.updates(plan.steps)) for agent in agents]
+        agents = [agent.planned(plan.planned_updates) for agent in agents]
     target = max(1, -(-cells[0].steps // _RETURNS))
     with watch.measure("compiling"):
         begun = precompile(cells, agents, env, plan, target)
