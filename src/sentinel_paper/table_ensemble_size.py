@@ -8,7 +8,7 @@ import numpy as np
 from sentinel_paper import judging, trained
 from sentinel_paper.claims import Claim, Finding, Verdict, by_name
 from sentinel_paper.curves import draw_bands
-from sentinel_paper.highway_agents import CEILING, REFERENCE_WORDS, REFERENCES
+from sentinel_paper.highway_agents import CEILING, REFERENCE_WORDS, REFERENCES, evaluations
 from sentinel_paper.metrics import (
     CRASHES,
     FALLS,
@@ -83,11 +83,11 @@ class Records:
 
 
 def run(settings: Settings, report: GridReport, execution: Execution) -> Records:
-    """Train all sizes."""
+    """Train all sizes; on the highway with the evaluations of the main table, some of whose cells these are."""
     cartpole = trained.run(CARTPOLE, CONTENDERS, settings, report, execution, apart=True)
     if settings.preset not in ON_HIGHWAY:
         return Records(cartpole, None)
-    return Records(cartpole, trained.run(HIGHWAY, DRIVERS, settings, report, execution))
+    return Records(cartpole, trained.run(HIGHWAY, DRIVERS, settings, report, execution, evaluations(settings)))
 
 
 def findings(found: Records) -> list[Finding]:
