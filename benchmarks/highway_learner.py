@@ -2,6 +2,7 @@
 
     python benchmarks/highway_learner.py risk --runs 50 --seed 2000
     python benchmarks/highway_learner.py ablation --runs 12 --seed 100
+    python benchmarks/highway_learner.py options --runs 20 --seed 2300 --out results/learner/options.csv
     python benchmarks/highway_learner.py show --out results/learner/risk.csv
     python benchmarks/highway_learner.py picture --out results/learner/risk.csv
 
@@ -69,6 +70,16 @@ ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     "the paper's constants": {"preset": "paper", "learn_every": "triangular", "samples": 1_000, "target_every": 5,
                               "v_min": 0.0, "v_max": 40.0, "epsilon_end": 0.01},
 }  # fmt: skip
+COMPOSITE = {"epistemic": "cvar:0.5", "aleatory": "cvar:0.5"}
+# Options that are off by default, without risk and with it, and what they are compared with.
+OPTIONS: Mapping[str, Mapping[str, Any]] = {
+    "the preset, neutral": NEUTRAL,
+    "layer norm": {**NEUTRAL, "layer_norm": True},
+    "a member leads, neutral": {**NEUTRAL, "explore": "member"},
+    "CVaR .5 o CVaR .5": COMPOSITE,
+    "layer norm, CVaR .5 o CVaR .5": {**COMPOSITE, "layer_norm": True},
+    "a member leads, CVaR .5 o CVaR .5": {**COMPOSITE, "explore": "member"},
+}
 
 
 def cells(table: str, steps: int, seeds: list[int], episodes: int, options: Mapping[str, Any]) -> list[Cell]:
@@ -76,8 +87,10 @@ def cells(table: str, steps: int, seeds: list[int], episodes: int, options: Mapp
     chosen: dict[str, Mapping[str, Any]] = {}
     if table == "risk":
         chosen = {name: {"epistemic": outer, "aleatory": inner} for name, (outer, inner) in RISKS.items()}
-    else:
+    elif table == "ablation":
         chosen = {name: {**NEUTRAL, **changes} for name, changes in ABLATIONS.items()}
+    else:
+        chosen = dict(OPTIONS)
     evaluation = Evaluation("frozen", episodes)
     common = {"preset": "learner", **options}
     return [
@@ -108,7 +121,7 @@ def rows(record: Record) -> list[dict[str, Any]]:
 def main() -> None:
     """Train, print the table and write the single runs."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("table", choices=("risk", "ablation", "show", "picture"))
+    parser.add_argument("table", choices=("risk", "ablation", "options", "show", "picture"))
     parser.add_argument("--runs", type=int, default=12)
     parser.add_argument("--seed", type=int, default=100)
     parser.add_argument("--steps", type=int, default=100_000)

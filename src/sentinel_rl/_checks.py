@@ -144,3 +144,8 @@ def _first(values: np.ndarray, where: np.ndarray) -> str:
     """Describe the first offending entry and its place."""
     place = tuple(int(i) for i in np.argwhere(where)[0])
     return f"{values[place]:.6g} at index {place}"
+
+
+def on_or_none(chosen: bool | None) -> bool | None:
+    """True, or None for an option that is off: what is None does not name a run, and those of before stay the same."""
+    return chosen or None

@@ -15,7 +15,7 @@ from sentinel_rl.agents.tightening import has_alpha
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.heads import Head, QuantileHead, make_head
-from sentinel_rl.nets import known_encoder, resolve_encoder
+from sentinel_rl.nets import NORMALISABLE, known_encoder, resolve_encoder
 from sentinel_rl.risk import BeliefMeasure, CVaR, RiskMeasure, parse_risk
 
 _LEARNER_PACE = Pace(learn_every=2, warmup_fraction=0.01, epsilon_end=0.01, epsilon_fraction=0.02)
@@ -148,7 +148,8 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
             "leave it out, or give epistemic or aleatory as one of these"
         )
     # What a run is named after says which networks and laws it has, not that they were chosen.
-    chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
+    of = chosen["encoder"], chosen.get("hidden"), chosen.get("layer_norm")
+    chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, *of)
     head = make_head(chosen.pop("head"), spec, float(chosen["gamma"]), chosen["time_limit"], **known)
     if isinstance(head, QuantileHead):
         encoder = chosen["encoder"] if isinstance(chosen["encoder"], str) else ""
@@ -171,7 +172,13 @@ def baseline_options(agent: type[Any], spec: EnvSpec, options: Mapping[str, Any]
     if chosen.get("encoder") is not None:
         if known_encoder(chosen["encoder"]) == "auto" and spec.structure == "states":
             chosen["encoder"] = "mlp"  # a table is no encoder, after which a posterior could stand
-        chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, chosen["encoder"], chosen.get("hidden"))
+        of = chosen["encoder"], chosen.get("hidden"), chosen.get("layer_norm")
+        chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, *of)
+    elif chosen.get("layer_norm"):
+        raise UsageError(
+            f"layer_norm needs one of the encoders {', '.join(NORMALISABLE)}, and there is none: give encoder='mlp' or "
+            "preset='learner', or leave layer_norm out"
+        )
     return chosen
 
 
@@ -296,6 +303,7 @@ _RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     "prior_scale": _NOT_NEGATIVE,
     "prior_on": (lambda place: isinstance(place, str) and place in ("outputs", "mean"), "one of outputs, mean"),
     "max_grad_norm": _POSITIVE,
+    "layer_norm": (lambda chosen: isinstance(chosen, bool), "true or false"),
     "head": (lambda head: isinstance(head, (str, Head)), "a name or a sentinel_rl.heads.Head"),
     "hidden": (
         lambda sizes: (

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from sentinel_rl.envs.spec import EnvSpec
-from sentinel_rl.nets import EncodedNetworks, Networks, encoder_for, fan_in_uniform, init_networks, make_networks
+from sentinel_rl.nets import EncodedNetworks, Encoder, Networks, fan_in_uniform, init_networks, make_networks
 
 
 class Posterior(eqx.Module):
@@ -153,10 +153,10 @@ def init_posterior(
 
 
 def init_encoded_posterior(
-    key: jax.Array, spec: EnvSpec, encoder: Any, hidden: tuple[int, ...], initial_sd: float | Array
+    key: jax.Array, spec: EnvSpec, encoder: Encoder, initial_sd: float | Array
 ) -> EncodedPosterior:
     """Draw the encoder as other agents do, and the last layer as `init_posterior`."""
     encoder_key, last_key = jax.random.split(key)
-    drawn = make_networks(encoder_key, 1, spec, 1, encoder_for(spec, encoder, hidden))
+    drawn = make_networks(encoder_key, 1, spec, 1, encoder)
     last = init_posterior(last_key, drawn.weight.shape[1], spec.num_actions, (), initial_sd)
     return EncodedPosterior(drawn.parameters_of_encoder, last, drawn.encoder)

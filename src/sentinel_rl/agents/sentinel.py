@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import optax
 from jaxtyping import Array, Float, Int
 
+from sentinel_rl._checks import on_or_none
 from sentinel_rl.agents.agent import Account, Diagnostics, Metrics, best_action, epsilon_greedy
 from sentinel_rl.agents.learning import ReplayAgent, chosen, chosen_for_loss, copied_if, shortened
 from sentinel_rl.agents.tightening import loosened, share_after
@@ -89,6 +90,8 @@ class SentinelAgent(ReplayAgent):
             per action that shifts quantiles, or tilts logits.
         alpha_start: CVaR and EVaR begin with this alpha, 1 is neutral, and move linearly to their own; None for none.
         alpha_fraction: share of the updates after which they have arrived; half of them when None.
+        layer_norm: the sums of hidden dense layers are normalised before ReLU (Ba et al. 2016,
+            `sentinel_rl.nets.layer_norm`), where `encoder` is ``"mlp"``, ``"set"`` or ``"cnn"``; None is False.
     """
 
     head: Head = eqx.field(converter=as_head)
@@ -112,15 +115,15 @@ class SentinelAgent(ReplayAgent):
     prior_on: str | None = eqx.field(static=True, default=None)
     alpha_start: float | Array | None = None
     alpha_fraction: float | Array | None = None
+    layer_norm: bool | None = eqx.field(static=True, default=None, converter=on_or_none)
 
     def init(self, spec: EnvSpec, key: jax.Array) -> SentinelState:
         """Draw the networks; the target networks start as copies."""
         of = self.k, spec, self.head.outputs, self.encoder, self.hidden, self.stretch
-        online = make_networks(key, *of)
+        online = make_networks(key, *of, layer_norm=self.layer_norm)
         if self.prior_scale is not None:
-            online = add_prior(
-                key, online, *of, self.prior_scale, self.head.upwards if self.prior_on == "mean" else None
-            )
+            direction = self.head.upwards if self.prior_on == "mean" else None
+            online = add_prior(key, online, *of, self.prior_scale, direction, self.layer_norm)
         learnt = learnt_part(online)
         replay = init_replay(self.capacity, spec.obs_size, self.k, spec.copies, spec.in_bytes)
         tightened = None if self.alpha_start is None else jnp.zeros(())

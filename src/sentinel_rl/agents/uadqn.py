@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sentinel_rl._checks import known
+from sentinel_rl._checks import known, on_or_none
 from sentinel_rl._numerics import safe_sqrt
 from sentinel_rl.agents.agent import Account
 from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen, chosen_for_loss
@@ -56,6 +56,8 @@ class UADQNAgent(SoleAgent):
             `sentinel_rl.nets.make_networks`) or a `sentinel_rl.nets.Encoder`, each of f, g1 and g2 has one of its own:
             g1 and g2 are two draws of a posterior over whole networks, and with features in common they would agree
             wherever these do. The anchors hold all weights of g1 and g2, those of the encoders included.
+        layer_norm: the sums of an encoder's hidden dense layers are normalised before ReLU (Ba et al. 2016,
+            `sentinel_rl.nets.layer_norm`); the anchors hold the gains and shifts, too. None is False.
     """
 
     quantiles: int = eqx.field(static=True, default=50)
@@ -68,6 +70,7 @@ class UADQNAgent(SoleAgent):
     gain: float = eqx.field(static=True, default=3.0)
     hidden: tuple[int, ...] = eqx.field(static=True, default=(256,))
     encoder: Any = eqx.field(static=True, default=None)
+    layer_norm: bool | None = eqx.field(static=True, default=None, converter=on_or_none)
 
     def init(self, spec: EnvSpec, key: jax.Array) -> UADQNState:
         """Draw f, g1 and g2 independently; the posterior networks' first parameters are their anchors."""
@@ -77,7 +80,7 @@ class UADQNAgent(SoleAgent):
             online = init_networks(key, *sizes, self.hidden, "shared", orthogonal(self.gain))
         else:
             of = 3, spec, self.quantiles, self.encoder, self.hidden
-            online = make_networks(key, *of, draw=orthogonal(self.gain))
+            online = make_networks(key, *of, draw=orthogonal(self.gain), layer_norm=self.layer_norm)
         replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies, spec.in_bytes)
         return UADQNState(online, self._copied(online), self._adam.init(online), replay, members(online, POSTERIORS))
 

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sentinel_rl._checks import on_or_none
 from sentinel_rl.agents.agent import Account
 from sentinel_rl.agents.learning import ReplayState, Sample, SoleAgent, chosen, chosen_for_loss
 from sentinel_rl.agents.options import baseline_options, measure, options_of, require_known
@@ -19,6 +20,7 @@ from sentinel_rl.agents.posterior import (
     standard_normals,
 )
 from sentinel_rl.envs.spec import EnvSpec
+from sentinel_rl.nets import encoder_for
 from sentinel_rl.replay import Transition, init_replay
 from sentinel_rl.risk import Expectation, RiskMeasure
 
@@ -54,6 +56,8 @@ class VDQNAgent(SoleAgent):
         encoder: None has a posterior over all weights of one network, as the agent's own paper. With an encoder, by its
             name (see `sentinel_rl.nets.make_networks`) or a `sentinel_rl.nets.Encoder`, the posterior is over the
             linear layer after it, and the encoder's weights are learnt as a point.
+        layer_norm: the sums of an encoder's hidden dense layers are normalised before ReLU (Ba et al. 2016,
+            `sentinel_rl.nets.layer_norm`). None is False.
     """
 
     noise: float | Array = 0.1
@@ -64,6 +68,7 @@ class VDQNAgent(SoleAgent):
     hidden: tuple[int, ...] = eqx.field(static=True, default=(100,))
     initial_sd: float | Array = 0.017
     encoder: Any = eqx.field(static=True, default=None)
+    layer_norm: bool | None = eqx.field(static=True, default=None, converter=on_or_none)
 
     def init(self, spec: EnvSpec, key: jax.Array) -> VDQNState:
         """Draw the posterior's means; the target posterior starts as a copy."""
@@ -72,7 +77,8 @@ class VDQNAgent(SoleAgent):
         if self.encoder is None:
             online = init_posterior(net_key, spec.obs_size, spec.num_actions, self.hidden, self.initial_sd)
         else:
-            online = init_encoded_posterior(net_key, spec, self.encoder, self.hidden, self.initial_sd)
+            encoder = encoder_for(spec, self.encoder, self.hidden, self.layer_norm)
+            online = init_encoded_posterior(net_key, spec, encoder, self.initial_sd)
         replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies, spec.in_bytes)
         return VDQNState(online, online, self._adam.init(online), replay, episode_key)
 

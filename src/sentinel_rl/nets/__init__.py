@@ -3,6 +3,7 @@
 from sentinel_rl.nets.cnn import CNNEncoder
 from sentinel_rl.nets.encoders import DenseEncoder, Encoder, SetEncoder
 from sentinel_rl.nets.ensemble import (
+    NORMALISABLE,
     EncodedNetworks,
     EncoderName,
     encoder_for,
@@ -13,10 +14,12 @@ from sentinel_rl.nets.ensemble import (
 )
 from sentinel_rl.nets.initial import Init, fan_in_uniform, glorot_uniform, orthogonal
 from sentinel_rl.nets.mlp import Layout, Networks, init_networks
+from sentinel_rl.nets.normalisation import layer_norm
 from sentinel_rl.nets.prior import PriorNetworks, add_prior, learnt_part, with_learnt
 from sentinel_rl.nets.table import Table
 
 __all__ = [
+    "NORMALISABLE",
     "CNNEncoder",
     "DenseEncoder",
     "EncodedNetworks",
@@ -34,6 +37,7 @@ __all__ = [
     "glorot_uniform",
     "init_networks",
     "known_encoder",
+    "layer_norm",
     "learnt_part",
     "make_networks",
     "orthogonal",

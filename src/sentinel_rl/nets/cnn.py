@@ -7,10 +7,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sentinel_rl._checks import on_or_none
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.nets.encoders import Layer
 from sentinel_rl.nets.initial import glorot_uniform
+from sentinel_rl.nets.normalisation import init_norm, normalised
 
 # From this side on an image is a picture; below it is a grid of codes, as MiniGrid's.
 PICTURE = 32
@@ -31,13 +33,16 @@ class CNNEncoder(eqx.Module):
 
     Args:
         hidden: the size of the dense layer.
+        shape: of the images.
+        layer_norm: normalise the sums of the dense layer before ReLU, see `sentinel_rl.nets.layer_norm`; None is False.
     """
 
     hidden: int = eqx.field(static=True, default=256)
     shape: tuple[int, int, int] = eqx.field(static=True, default=(0, 0, 0))
+    layer_norm: bool | None = eqx.field(static=True, default=None, converter=on_or_none)
 
     @classmethod
-    def for_spec(cls, spec: EnvSpec, hidden: int) -> "CNNEncoder":
+    def for_spec(cls, spec: EnvSpec, hidden: int, layer_norm: bool | None = None) -> "CNNEncoder":
         """The encoder of an environment's images.
 
         Raises:
@@ -52,10 +57,10 @@ class CNNEncoder(eqx.Module):
         height, width, channels = spec.obs_shape
         if min(height, width) < SMALLEST:
             raise UsageError(f"the images of {spec.name}, {height} x {width}, are too small: use encoder='mlp'")
-        return cls(hidden, (height, width, channels))
+        return cls(hidden, (height, width, channels), layer_norm)
 
     def init(self, spec: EnvSpec, key: jax.Array) -> list[Layer]:
-        """Draw the weights; biases are zero."""
+        """Draw the weights; biases and shifts are zero, gains one."""
         sizes, channels = [], self.shape[2]
         for kernel, _, out in self._layers():
             sizes.append((kernel * kernel * channels, out))
@@ -63,17 +68,20 @@ class CNNEncoder(eqx.Module):
         height, width = self._sides()[-1]
         sizes.append((height * width * channels, self.hidden))
         keys = jax.random.split(key, len(sizes))
-        return [(glorot_uniform(each, size), jnp.zeros(size[1])) for each, size in zip(keys, sizes, strict=True)]
+        *convolutions, (weight, bias) = [
+            (glorot_uniform(each, size), jnp.zeros(size[1])) for each, size in zip(keys, sizes, strict=True)
+        ]
+        return [*convolutions, (weight, bias, *init_norm(self.hidden, self.layer_norm))]
 
     def __call__(self, parameters: list[Layer], obs: Float[Array, " obs"]) -> Float[Array, " hidden"]:
         """Convolve, flatten, join."""
         x = obs.reshape(self.shape)
         if min(self.shape[:2]) >= PICTURE:
             x = x / BYTE
-        *convolutions, (weight, bias) = parameters
+        *convolutions, (weight, bias, *norm) = parameters
         for (kernel, stride, _), (kernel_weight, kernel_bias) in zip(self._layers(), convolutions, strict=True):
             x = jax.nn.relu(_patches(x, kernel, stride) @ kernel_weight + kernel_bias[None, None])
-        return jax.nn.relu(x.reshape(-1) @ weight + bias)
+        return jax.nn.relu(normalised(x.reshape(-1) @ weight + bias, norm))
 
     def _layers(self) -> tuple[tuple[int, int, int], ...]:
         return PICTURES if min(self.shape[:2]) >= PICTURE else GRIDS

@@ -12,11 +12,14 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sentinel_rl._checks import on_or_none
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.nets.initial import glorot_uniform
+from sentinel_rl.nets.normalisation import init_norm, normalised
 
-Layer = tuple[Float[Array, "_ _"], Float[Array, " _"]]
+# Weights ``[in, out]`` and biases ``[out]``, and the gains and shifts ``[out]`` of a layer that is normalised.
+Layer = tuple[Array, ...]
 
 
 @runtime_checkable
@@ -37,19 +40,23 @@ class DenseEncoder(eqx.Module):
 
     Args:
         hidden: sizes of the layers.
+        layer_norm: normalise the sums of every layer before ReLU, see `sentinel_rl.nets.layer_norm`; None is False.
+        scale: what the observation is multiplied by, see `sentinel_rl.nets.stretching`; None for nothing.
     """
 
     hidden: tuple[int, ...] = eqx.field(static=True, default=(256, 256))
+    layer_norm: bool | None = eqx.field(static=True, default=None, converter=on_or_none)
+    scale: tuple[float, ...] | None = eqx.field(static=True, default=None)
 
     def init(self, spec: EnvSpec, key: jax.Array) -> tuple[Layer, ...]:
-        """Draw the weights; biases are zero."""
-        return _layers(key, (spec.obs_size, *self.hidden))
+        """Draw the weights; biases and shifts are zero, gains one."""
+        return _layers(key, (spec.obs_size, *self.hidden), self.layer_norm)
 
     def __call__(self, parameters: tuple[Layer, ...], obs: Float[Array, " obs"]) -> Float[Array, " out"]:
         """One layer after the other."""
-        x = obs
-        for weight, bias in parameters:
-            x = jax.nn.relu(x @ weight + bias)
+        x = obs if self.scale is None else obs * jnp.asarray(self.scale, obs.dtype)
+        for weight, bias, *norm in parameters:
+            x = jax.nn.relu(normalised(x @ weight + bias, norm))
         return x
 
 
@@ -62,28 +69,31 @@ class SetEncoder(eqx.Module):
 
     Args:
         hidden: sizes of the layers of the shared network, and last of the layer after the pooling.
+        layer_norm: normalise the sums of every layer before ReLU, those of every row by themselves; None is False.
     """
 
     hidden: tuple[int, ...] = eqx.field(static=True, default=(128, 128, 256))
+    layer_norm: bool | None = eqx.field(static=True, default=None, converter=on_or_none)
 
     def init(self, spec: EnvSpec, key: jax.Array) -> tuple[tuple[Layer, ...], Layer]:
-        """Draw the weights; biases are zero."""
+        """Draw the weights; biases and shifts are zero, gains one."""
         _, features = self._shape(spec)
         *shared, joint = self.hidden
         row_key, joint_key = jax.random.split(key)
-        return _layers(row_key, (2 * features, *shared)), _layers(joint_key, (2 * shared[-1] + features, joint))[0]
+        of_rows = _layers(row_key, (2 * features, *shared), self.layer_norm)
+        return of_rows, _layers(joint_key, (2 * shared[-1] + features, joint), self.layer_norm)[0]
 
     def __call__(self, parameters: tuple[tuple[Layer, ...], Layer], obs: Float[Array, " obs"]) -> Float[Array, " out"]:
         """Encode, pool, join."""
-        shared, (weight, bias) = parameters
+        shared, (weight, bias, *norm) = parameters
         features = shared[0][0].shape[0] // 2
         rows = obs.reshape(-1, features)
         own, others = rows[0], rows[1:]
         x = jnp.concatenate([jnp.broadcast_to(own, others.shape), others], axis=-1)
-        for layer_weight, layer_bias in shared:
-            x = jax.nn.relu(x @ layer_weight + layer_bias[None])
+        for layer_weight, layer_bias, *layer_norm in shared:
+            x = jax.nn.relu(normalised(x @ layer_weight + layer_bias[None], layer_norm))
         pooled = jnp.concatenate([jnp.max(x, axis=0), jnp.mean(x, axis=0), own])
-        return jax.nn.relu(pooled @ weight + bias)
+        return jax.nn.relu(normalised(pooled @ weight + bias, norm))
 
     def _shape(self, spec: EnvSpec) -> tuple[int, int]:
         if spec.structure != "rows" or spec.obs_shape is None or len(spec.obs_shape) != 2 or spec.obs_shape[0] < 2:
@@ -95,7 +105,10 @@ class SetEncoder(eqx.Module):
         return spec.obs_shape[0], spec.obs_shape[1]
 
 
-def _layers(key: jax.Array, sizes: tuple[int, ...]) -> tuple[Layer, ...]:
+def _layers(key: jax.Array, sizes: tuple[int, ...], layer_norm: bool | None) -> tuple[Layer, ...]:
     keys = jax.random.split(key, len(sizes) - 1)
     drawn = zip(keys, pairwise(sizes), strict=True)
-    return tuple((glorot_uniform(each, (fan_in, fan_out)), jnp.zeros(fan_out)) for each, (fan_in, fan_out) in drawn)
+    return tuple(
+        (glorot_uniform(each, (fan_in, fan_out)), jnp.zeros(fan_out), *init_norm(fan_out, layer_norm))
+        for each, (fan_in, fan_out) in drawn
+    )

@@ -21,6 +21,9 @@ EncoderName = Literal["auto", "separate", "mlp", "set", "cnn", "table"]
 # Sizes of the hidden layers where none are given.
 HIDDEN = {"separate": (32, 32, 128), "mlp": (256, 256), "set": (128, 128, 256), "cnn": (256,), "table": ()}
 
+# Those whose hidden dense layers can be normalised.
+NORMALISABLE = ("mlp", "set", "cnn")
+
 _OF_STRUCTURE = {"rows": "set", "image": "cnn", "states": "table"}
 
 
@@ -86,9 +89,13 @@ def known_encoder(encoder: Any) -> str | Encoder:
 
 
 def resolve_encoder(
-    spec: EnvSpec, encoder: Any, hidden: tuple[int, ...] | None
+    spec: EnvSpec, encoder: Any, hidden: tuple[int, ...] | None, layer_norm: bool | None = None
 ) -> tuple[str | Encoder, tuple[int, ...]]:
-    """The encoder that ``"auto"`` stands for, and the sizes of the hidden layers where none are given."""
+    """The encoder that ``"auto"`` stands for, and the sizes of the hidden layers where none are given.
+
+    Raises:
+        UsageError: for an unknown encoder, or one without layers to normalise where `layer_norm` is chosen.
+    """
     chosen = known_encoder(encoder)
     if chosen == "auto":
         chosen = "mlp" if spec.structure is None else _OF_STRUCTURE[spec.structure]
@@ -96,39 +103,66 @@ def resolve_encoder(
             chosen = "mlp"
         if chosen == "table" and spec.obs_size * spec.num_actions > LARGEST:
             chosen = "mlp"
-    if hidden is not None:
-        return chosen, tuple(hidden)
-    return chosen, HIDDEN[chosen] if isinstance(chosen, str) else ()
+    usual = HIDDEN[chosen] if isinstance(chosen, str) else ()
+    sizes = usual if hidden is None else tuple(hidden)
+    if layer_norm:
+        _require_normalisable(chosen, sizes)
+    return chosen, sizes
 
 
-def encoder_for(spec: EnvSpec, encoder: Any, hidden: tuple[int, ...] | None = None) -> Encoder:
+def _require_normalisable(encoder: str | Encoder, sizes: tuple[int, ...]) -> None:
+    """Raise `UsageError` unless an encoder has hidden layers that can be normalised."""
+    if not isinstance(encoder, str):
+        raise UsageError(
+            f"layer_norm normalises the layers of the encoders {', '.join(NORMALISABLE)}, and the encoder is a "
+            f"{type(encoder).__name__}, whose layers are its own: leave layer_norm out"
+        )
+    if encoder not in NORMALISABLE:
+        raise UsageError(
+            f"layer_norm needs one of the encoders {', '.join(NORMALISABLE)}, and the encoder is {encoder!r}: "
+            "use encoder='mlp', or leave layer_norm out"
+        )
+    if not sizes:
+        raise UsageError("layer_norm normalises hidden layers, and hidden=() has none: leave layer_norm out")
+
+
+def encoder_for(
+    spec: EnvSpec, encoder: Any, hidden: tuple[int, ...] | None = None, layer_norm: bool | None = None
+) -> Encoder:
     """The encoder that a name stands for; one of a user's own is returned as it is.
 
     Raises:
-        UsageError: for an unknown encoder, one that does not fit the observation, or ``"separate"``, which is none.
+        UsageError: for an unknown encoder, one that does not fit the observation, ``"separate"``, which is none, or
+            one without layers to normalise where `layer_norm` is chosen.
 
     Example:
         >>> encoder_for(EnvSpec("Mine", 4, 2), "auto").hidden
         (256, 256)
     """
-    chosen, sizes = resolve_encoder(spec, encoder, hidden)
-    return _named_encoder(spec, chosen, sizes) if isinstance(chosen, str) else chosen
+    chosen, sizes = resolve_encoder(spec, encoder, hidden, layer_norm)
+    return _named_encoder(spec, chosen, sizes, layer_norm) if isinstance(chosen, str) else chosen
 
 
-def _named_encoder(spec: EnvSpec, name: str, sizes: tuple[int, ...]) -> Encoder:
+def _named_encoder(
+    spec: EnvSpec,
+    name: str,
+    sizes: tuple[int, ...],
+    layer_norm: bool | None,
+    scale: tuple[float, ...] | None = None,
+) -> Encoder:
     if name == "separate":
         raise UsageError("'separate' is a network per action, without an encoder that they share: use encoder='mlp'")
     if name == "table":
         raise UsageError("'table' has the outputs of every state, and no encoder before them: use encoder='mlp'")
     if name == "mlp":
-        return DenseEncoder(sizes)
+        return DenseEncoder(sizes, layer_norm, scale)
     if name == "cnn":
         if len(sizes) != 1:
             raise UsageError(f"the encoder 'cnn' has one dense layer: give hidden=(256,), got hidden={sizes}")
-        return CNNEncoder.for_spec(spec, sizes[0])
+        return CNNEncoder.for_spec(spec, sizes[0], layer_norm)
     if len(sizes) < 2:
         raise UsageError(f"the encoder 'set' needs at least two hidden sizes, got hidden={sizes}")
-    return SetEncoder(sizes)
+    return SetEncoder(sizes, layer_norm)
 
 
 def stretching(spec: EnvSpec) -> tuple[float, ...] | None:
@@ -156,6 +190,7 @@ def make_networks(
     hidden: tuple[int, ...] | None = None,
     stretch: bool = False,
     draw: Init = glorot_uniform,
+    layer_norm: bool | None = None,
 ) -> Any:
     """Draw the networks of an ensemble.
 
@@ -172,22 +207,25 @@ def make_networks(
         stretch: multiply numbers that the environment bounds narrowly, see `stretching`; where `encoder` is
             ``"separate"`` or ``"mlp"``.
         draw: how weights are drawn, but those of an encoder, which draws its own.
+        layer_norm: normalise the sums of the hidden dense layers before ReLU (`sentinel_rl.nets.layer_norm`), where
+            `encoder` is ``"mlp"``, ``"set"`` or ``"cnn"``; None is False.
 
     Raises:
-        UsageError: for an unknown encoder, one that does not fit the observation, or one that returns no features.
+        UsageError: for an unknown encoder, one that does not fit the observation or returns no features, or one without
+            layers to normalise where `layer_norm` is chosen.
     """
-    encoder, sizes = resolve_encoder(spec, encoder, hidden)
+    encoder, sizes = resolve_encoder(spec, encoder, hidden, layer_norm)
     if isinstance(encoder, str):
-        if encoder in ("separate", "mlp"):
+        scale = stretching(spec) if stretch else None
+        if encoder == "separate" or (encoder == "mlp" and not layer_norm):
             layout: Literal["separate", "shared"] = "separate" if encoder == "separate" else "shared"
-            scale = stretching(spec) if stretch else None
             of = members, spec.obs_size, spec.num_actions, outputs, sizes
             return init_networks(key, *of, layout, draw, scale)
         if encoder == "table":
             if sizes:
                 raise UsageError(f"the encoder 'table' has no hidden layers: leave out hidden={sizes}")
             return init_table(members, spec, outputs)
-        encoder = _named_encoder(spec, encoder, sizes)
+        encoder = _named_encoder(spec, encoder, sizes, layer_norm, scale)
     encoder_key, head_key = jax.random.split(key)
     try:
         parameters = jax.vmap(lambda each: encoder.init(spec, each))(jax.random.split(encoder_key, members))

@@ -90,6 +90,7 @@ def add_prior(
     stretch: bool,
     scale: float,
     direction: tuple[float, ...] | None = None,
+    layer_norm: bool | None = None,
 ) -> PriorNetworks:
     """Add a fixed random network of the same kind to every member.
 
@@ -109,10 +110,11 @@ def add_prior(
         stretch: as for `make_networks`.
         scale: of the priors.
         direction: see `PriorNetworks`.
+        layer_norm: as for `make_networks`; gains of one are then moved as biases are.
     """
     draw_key, spread_key = jax.random.split(jax.random.fold_in(key, _PRIOR))
     numbers = outputs if direction is None else 1
-    prior = make_networks(draw_key, members, spec, numbers, encoder, hidden, stretch)
+    prior = make_networks(draw_key, members, spec, numbers, encoder, hidden, stretch, layer_norm=layer_norm)
     return PriorNetworks(learnt, _spread(spread_key, prior), scale, direction)
 
 
@@ -141,7 +143,7 @@ def _spread(key: jax.Array, networks: Any) -> Any:
 
 
 def _louder(key: jax.Array, tree: Any, axes: int) -> Any:
-    """Weights from Glorot's range to He's, and biases at random; so many axes are in front of them."""
+    """Weights from Glorot's range to He's, and biases and gains moved at random; so many axes are in front of them."""
     leaves, structure = jax.tree.flatten(tree)
     keys = jax.random.split(key, len(leaves))
 
