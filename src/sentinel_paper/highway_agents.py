@@ -53,8 +53,8 @@ REFERENCES = (
 )
 REFERENCE_WORDS = (
     f"The reference drivers learn nothing: a random one, one who always brakes, a {RULE} on what the agents observe, "
-    f"and a {CEILING} with the exact model, which is the ceiling. The {CEILING} is only evaluated: its crashes are "
-    "those of its evaluated episodes, scaled to as many steps."
+    f"and a {CEILING} with the exact model, which is the ceiling. The {CEILING} is only evaluated, in a "
+    "tenth of the episodes: its crashes are those of its evaluated episodes, scaled to as many steps."
 )
 CONTENDERS = (*AGENTS, *REFERENCES[:1], Contender("idle", "random", {"action": 1}), *REFERENCES[1:])
 RIVALS = tuple(agent.label for agent in AGENTS if agent.label != COMPOSITE)

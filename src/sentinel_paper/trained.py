@@ -17,6 +17,8 @@ GridReport = Callable[[GridProgress], None]
 # Options are chosen on the seeds before it, results are reported on those from it on.
 FIRST_SEED = 1_000
 FROZEN = "frozen"
+# Of the episodes of an evaluation, for a policy that plans: its runs differ in the episodes they see alone.
+PLANNED_SHARE = 10
 # What makes any of them tiny: it shows that all parts work, not what the agents can do.
 QUICK: Mapping[str, Any] = {"runs": 2, "steps": 400, "episodes": 20, "points": 20}
 QUICK_OPTIONS: Options = {"samples": 64, "capacity": 1_000, "hidden": (16, 16)}
@@ -69,7 +71,7 @@ class Contender:
         options: its own, beside those of the task and the preset.
         printed: the paper's numbers by metric, each a mean and a standard error.
         only_evaluated: a policy that learns nothing and takes long to decide is not run for all steps of a training:
-            what it would do there is taken from the episodes of its evaluation.
+            what it would do there is taken from its evaluations, which have a tenth of the episodes.
     """
 
     label: str
@@ -131,6 +133,9 @@ def cell(
     if settings.quick:
         known = agent_kind(contender.agent).options
         options |= {name: value for name, value in QUICK_OPTIONS.items() if name in known}
+    played = [Evaluation(FROZEN, settings.episodes), *evaluations]
+    if contender.only_evaluated:
+        played = [dataclasses.replace(one, episodes=max(1, one.episodes // PLANNED_SHARE)) for one in played]
     return Cell(
         agent=contender.agent,
         env=task.env,
@@ -138,7 +143,7 @@ def cell(
         seeds=settings.seeds if seeds is None else tuple(seeds),
         options=options,
         env_settings=task.quick if settings.quick else {},
-        evaluations=(Evaluation(FROZEN, settings.episodes), *evaluations),
+        evaluations=tuple(played),
         points=1 if contender.only_evaluated else settings.points,
         label=contender.label,
     )

@@ -21,7 +21,8 @@ from sentinel_rl.replay import Transition
 from sentinel_rl.training.schedule import Exploration
 from sentinel_rl.training.segments import Segments
 
-# Steps per turn of the loop on an accelerator, where a turn has a price of its own (an eighth of a step's).
+# Steps per turn of the loop on an accelerator, where a turn has a price of its own (an eighth of a step's). A segment
+# that is no longer has a step per turn: all of it in one turn would compile its world several times to save little.
 _UNROLL = 4
 # Folded into a run's key for its bouts: apart from the numbers of steps (from 0 up) and of updates (from 2^32 down).
 _BOUTS = 2**31
@@ -235,7 +236,8 @@ def run_chunk(
 
                 carry = jax.lax.fori_loop(0, end - begin, turn, carry)
             else:  # where the end of a loop is not known, an accelerator asks the host at every turn
-                carry, _ = jax.lax.scan(lambda c, now: (advance(*now, c), None), carry, (times, keys), unroll=_UNROLL)
+                unroll = _UNROLL if parts.length > _UNROLL else 1
+                carry, _ = jax.lax.scan(lambda c, now: (advance(*now, c), None), carry, (times, keys), unroll=unroll)
         states, metrics = jax.lax.cond(update > 0, partial(learn, update=update), no_update, carry.agents)
         told = jax.tree.map(lambda rows, row: rows.at[number].set(row), told, metrics)
         return carry._replace(agents=states), told
