@@ -65,10 +65,13 @@ def run(settings: Settings, report: GridReport, execution: Execution) -> Records
     Quickly, both horizons are the same: another one would be compiled anew.
     """
     short = trained.run(HIGHWAY, CONTENDERS, settings, report, execution, evaluations(settings))
-    long = dataclasses.replace(
-        settings, runs=min(settings.runs, LONG_RUNS), steps=settings.steps * (1 if settings.quick else LONGER)
-    )
-    return Records(short, trained.run(HIGHWAY, CONTENDERS, long, report, execution))
+    return Records(short, trained.run(HIGHWAY, CONTENDERS, longer(settings), report, execution))
+
+
+def longer(settings: Settings) -> Settings:
+    """The settings of the long horizon."""
+    steps = settings.steps * (1 if settings.quick else LONGER)
+    return dataclasses.replace(settings, runs=min(settings.runs, LONG_RUNS), steps=steps)
 
 
 def findings(records: Records) -> list[Finding]:

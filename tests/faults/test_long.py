@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from sentinel_rl import Sentinel, train
-from sentinel_rl.api import Random, base
+from sentinel_rl.api import Random, choosing
 from sentinel_rl.training import history
 from tests.docs.pages import ROOT
 from tests.training.pole import SIZES
@@ -28,12 +28,12 @@ def agent():
 
 @pytest.mark.attack("batch-sizes")
 def test_any_batch_size_compiles_a_bounded_number_of_programs(agent, attacks):
-    base._greedy.clear_cache()
+    choosing.greedy.clear_cache()
     alone = agent.predict(OBS[:37])[0]
     sizes = [*range(1, 31), 33, 37, 64, 100, 1_000, 1_500, 3_000]
     for size in sizes:
         np.testing.assert_array_equal(agent.predict(OBS[:size])[0][:37], alone[:size])
-    assert base._greedy._cache_size() <= 11
+    assert choosing.greedy._cache_size() <= 11
     attacks(len(sizes))
 
 

@@ -21,7 +21,7 @@ from sentinel_paper import (
 )
 from sentinel_paper.claims import Verdict
 from sentinel_paper.cli import reproduce
-from sentinel_paper.highway_agents import CEILING
+from sentinel_paper.highway_agents import CEILING, RULE
 from sentinel_paper.metrics import against
 from sentinel_paper.registry import EXPERIMENTS
 from sentinel_paper.settings import CARTPOLE, HIGHWAY, PRESETS
@@ -43,6 +43,18 @@ def test_a_cell_has_the_papers_values():
     assert (cell.steps, cell.options["k"], cell.options["epistemic"]) == (100_000, 4, "cvar:0.25")
     assert [evaluation.name for evaluation in cell.evaluations] == ["frozen", "dense traffic", "faster others"]
     assert cell.env_settings == {}
+
+
+def test_a_policy_that_plans_is_evaluated_in_a_tenth_of_the_episodes():
+    settings = Settings(episodes=300)
+    search, rule = (
+        trained.cell(HIGHWAY, contender, settings, table_highway.evaluations(settings))
+        for label in (CEILING, RULE)
+        for contender in table_highway.CONTENDERS
+        if contender.label == label
+    )
+    assert [evaluation.episodes for evaluation in search.evaluations] == [30] * 3
+    assert [evaluation.episodes for evaluation in rule.evaluations] == [300] * 3
 
 
 def test_every_cell_can_be_made(fake_training, tmp_path):

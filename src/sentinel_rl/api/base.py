@@ -4,7 +4,7 @@ import copy
 import dataclasses
 import functools
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -18,6 +18,7 @@ from sentinel_rl.agents.agent import Agent
 from sentinel_rl.agents.options import require_known
 from sentinel_rl.agents.recalibration import Recalibrated, Recalibration
 from sentinel_rl.agents.registry import agent_kind, make_agent
+from sentinel_rl.api.choosing import act, greedy, in_blocks
 from sentinel_rl.api.sb3_face import SB3Face
 from sentinel_rl.api.sb3_names import require_device, understood
 from sentinel_rl.compilation import use_compilation_cache
@@ -230,11 +231,11 @@ class Learner(SB3Face):
         self._draws += fresh
         key = jax.random.fold_in(jax.random.key(self.seed), self._draws if fresh else 0)
         if deterministic:
-            chosen = _in_blocks(_greedy, self.agent, self.state, obs, key)
+            chosen = in_blocks(greedy, self.agent, self.state, obs, key)
         else:
             defaults = {"epsilon_end": 0.05, **self.agent.plan_defaults(max(self.num_timesteps, 1))}
             epsilon = float(self.options.get("epsilon_end", defaults["epsilon_end"]))
-            chosen = _in_blocks(_act, self.agent, self.state, obs, key, jnp.float32(epsilon))
+            chosen = in_blocks(act, self.agent, self.state, obs, key, jnp.float32(epsilon))
         actions = np.asarray(chosen, np.int64) + self.handle.first_action
         return (actions[0] if single else actions), state
 
@@ -437,35 +438,3 @@ def _require_reports(tensorboard_log: object, monitor_dir: object, strict_suppor
 def with_measures(options: Mapping[str, Any], **changed: str | RiskMeasure | None) -> dict[str, Any]:
     """Options with other risk measures, where some are given."""
     return {**options, **{name: value for name, value in changed.items() if value is not None}}
-
-
-# A program is compiled for every number of observations, and kept: batches are cut into blocks, and filled up to powers
-# of two, so that there are at most eleven.
-_BLOCK = 1024
-
-
-def _in_blocks(
-    choose: Callable[..., Any], agent: Agent, state: Any, obs: np.ndarray, key: Any, *more: Any
-) -> np.ndarray:
-    """The actions at all observations; the key of each depends on its place alone."""
-    chosen = []
-    for first in range(0, len(obs), _BLOCK):
-        part = obs[first : first + _BLOCK]
-        room = 1 << (len(part) - 1).bit_length()
-        filled = np.concatenate([part, np.repeat(part[-1:], room - len(part), axis=0)])
-        chosen.append(np.asarray(choose(agent, state, filled, key, np.int32(first), *more))[: len(part)])
-    return np.concatenate(chosen)
-
-
-def _keys(key: Any, first: Any, count: int) -> Any:
-    return jax.vmap(jax.random.fold_in, in_axes=(None, 0))(key, first + jnp.arange(count))
-
-
-@jax.jit
-def _act(agent: Agent, state: Any, obs: Any, key: Any, first: Any, epsilon: Any) -> Any:
-    return jax.vmap(lambda x, key: agent.act(state, x, epsilon, key))(obs, _keys(key, first, len(obs)))
-
-
-@jax.jit
-def _greedy(agent: Agent, state: Any, obs: Any, key: Any, first: Any) -> Any:
-    return jax.vmap(lambda x, key: agent.greedy(state, x, key))(obs, _keys(key, first, len(obs)))
