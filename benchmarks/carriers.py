@@ -12,7 +12,6 @@ are there are not made again.
 
 import argparse
 import csv
-import functools
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,18 +19,15 @@ from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 from _measure import machine
 
-from sentinel_paper.caution_looks import TRANSITIONS, logged
+from sentinel_paper.caution_looks import TRANSITIONS, learn_from, logged, play_in
 from sentinel_rl import make_agent, train
-from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.calibration import ignorance, separations
 from sentinel_rl.envs import make_env
 from sentinel_rl.envs.grid import UNSEEN
 from sentinel_rl.heads import CategoricalHead
-from sentinel_rl.replay import Transition
 from sentinel_rl.returns import Support
 from sentinel_rl.study import summarise
 
@@ -93,49 +89,7 @@ def trained(name: str, options: Mapping[str, Any], seed: int, steps: int) -> tup
         return result.agents[0], result.agent_states[0]
     agent = make_agent("sentinel", env, capacity=TRANSITIONS, **options)
     transitions = logged(make_env(world.opened, **world.settings), seed)
-    return agent, _learnt(agent, env.spec, transitions, steps, jax.random.key(seed))
-
-
-@functools.partial(eqx.filter_jit, donate="none")
-def _learnt(agent: SentinelAgent, spec: Any, transitions: Transition, updates: int, key: jax.Array) -> Any:
-    """Take in transitions, then learn from them alone."""
-    first, seen_key, learn_key = jax.random.split(key, 3)
-
-    def observe(state: Any, now: Any) -> tuple[Any, None]:
-        t, transition = now
-        return agent.observe(state, t, transition, jax.random.fold_in(seen_key, t)), None
-
-    def learn(state: Any, update: Any) -> tuple[Any, None]:
-        return agent.learn(state, update, jax.random.fold_in(learn_key, update))[0], None
-
-    state, _ = jax.lax.scan(observe, agent.init(spec, first), (jnp.arange(TRANSITIONS), transitions))
-    state, _ = jax.lax.scan(learn, state, jnp.arange(1, updates + 1))
-    return state
-
-
-@eqx.filter_jit
-def played(agent: Any, state: Any, env: Any, epsilon: float, steps: int, key: jax.Array) -> Any:
-    """Episodes side by side: observations, rewards, whether each moment is in the gap, and whether it still counts."""
-
-    def episode(key: jax.Array) -> Any:
-        reset_key, key = jax.random.split(key)
-        begun, obs = env.reset(reset_key)
-
-        def step(carry: Any, key: jax.Array) -> Any:
-            world, obs, running = carry
-            act_key, step_key, explore_key, any_key = jax.random.split(key, 4)
-            greedy = agent.greedy(state, obs, act_key)
-            drawn = jax.random.randint(any_key, (), 0, env.spec.num_actions)
-            action = jnp.where(jax.random.uniform(explore_key) < epsilon, drawn, greedy)
-            following, after = env.step(world, action, step_key)
-            # What a step leads into counts as well: an episode may end with the step that enters.
-            entered = env.in_gap(following) & running
-            told = obs, jnp.where(running, after.reward, 0.0), env.in_gap(world) & running, entered, running
-            return (following, after.obs, running & ~(after.terminated | after.truncated)), told
-
-        return jax.lax.scan(step, (begun, obs, jnp.array(True)), jax.random.split(key, steps))[1]
-
-    return jax.vmap(episode)(jax.random.split(key, EPISODES))
+    return agent, eqx.filter_jit(learn_from)(agent, env.spec, transitions, steps, jax.random.key(seed))
 
 
 def judged(name: str, agent: Any, state: Any, seed: int) -> dict[str, float]:
@@ -153,20 +107,20 @@ def judged(name: str, agent: Any, state: Any, seed: int) -> dict[str, float]:
         cells, first = np.unique(np.asarray(states.cell), return_index=True)
         obs, gap = np.asarray(obs)[first], np.asarray([opened.tables.kinds[cell] == UNSEEN for cell in cells])
     else:
-        obs, _, gap, _, running = map(np.asarray, played(agent, state, opened, epsilon, opened_steps, key))
+        some = play_in(agent, state, opened, epsilon, opened_steps, EPISODES, key)
+        obs, gap, running = map(np.asarray, (some.obs, some.inside, some.running))
         kept = running.ravel()
         obs, gap = obs.reshape(-1, obs.shape[-1])[kept], gap.ravel()[kept]
-        some = np.random.default_rng(seed).permutation(len(obs))[:4_000]
-        obs, gap = obs[some], gap[some]
+        kept = np.random.default_rng(seed).permutation(len(obs))[:4_000]
+        obs, gap = obs[kept], gap[kept]
     told = separations(
         ignorance(agent, obs[~gap], state=state),
         ignorance(agent, obs[gap], state=state),
     )
-    _, reward, _, _, _ = map(np.asarray, played(agent, state, closed, 0.0, limit, jax.random.fold_in(key, 1)))
-    told["return_closed"] = float(reward.sum(axis=1).mean())
-    _, reward, inside, entered, running = map(
-        np.asarray, played(agent, state, opened, 0.0, limit, jax.random.fold_in(key, 2))
-    )
+    reward = play_in(agent, state, closed, 0.0, limit, EPISODES, jax.random.fold_in(key, 1)).reward
+    told["return_closed"] = float(np.asarray(reward).sum(axis=1).mean())
+    seen = play_in(agent, state, opened, 0.0, limit, EPISODES, jax.random.fold_in(key, 2))
+    reward, inside, entered, running = map(np.asarray, (seen.reward, seen.inside, seen.entered, seen.running))
     outside = ~inside[:, 0]  # episodes that start in the gap did not enter it
     told["return_open"] = float(reward.sum(axis=1).mean())
     told["entered"] = float(entered[outside].any(axis=1).mean())

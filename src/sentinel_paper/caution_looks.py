@@ -20,6 +20,7 @@ from sentinel_paper.caution_cells import CLOSED, World
 from sentinel_rl.calibration import ignorance, separations
 from sentinel_rl.envs.grid import UNSEEN, GridWorld
 from sentinel_rl.envs.registry import make_jax_env
+from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.replay import Transition
 from sentinel_rl.study import Cell, Record
 from sentinel_rl.study.provenance import Stopwatch, provenance
@@ -215,23 +216,23 @@ def _greedy(agent: Any, state: Any, obs: Array) -> Array:
 
 @eqx.filter_jit
 def _learn_logged(agent: Any, env: Any, transitions: Transition, updates: int, keys: jax.Array) -> Any:
-    """Take in every run's transitions, then learn from them alone, all runs side by side."""
-    numbers = jnp.arange(1, updates + 1)
+    """Learn from every run's log, all runs side by side."""
+    return jax.vmap(lambda log, key: learn_from(agent, env.spec, log, updates, key))(transitions, keys)
 
-    def of_run(log: Transition, key: jax.Array) -> Any:
-        first, seen_key, learn_key = jax.random.split(key, 3)
 
-        def observe(state: Any, now: Any) -> tuple[Any, None]:
-            t, transition = now
-            return agent.observe(state, t, transition, jax.random.fold_in(seen_key, t)), None
+def learn_from(agent: Any, spec: EnvSpec, log: Transition, updates: int, key: jax.Array) -> Any:
+    """The state of an agent that takes in the transitions of a log, then learns from them alone."""
+    first, seen_key, learn_key = jax.random.split(key, 3)
 
-        def learn(state: Any, update: Any) -> tuple[Any, None]:
-            return agent.learn(state, update, jax.random.fold_in(learn_key, update))[0], None
+    def observe(state: Any, now: Any) -> tuple[Any, None]:
+        t, transition = now
+        return agent.observe(state, t, transition, jax.random.fold_in(seen_key, t)), None
 
-        state, _ = jax.lax.scan(observe, agent.init(env.spec, first), (jnp.arange(TRANSITIONS), log))
-        return jax.lax.scan(learn, state, numbers)[0]
+    def learn(state: Any, update: Any) -> tuple[Any, None]:
+        return agent.learn(state, update, jax.random.fold_in(learn_key, update))[0], None
 
-    return jax.vmap(of_run)(transitions, keys)
+    state, _ = jax.lax.scan(observe, agent.init(spec, first), (jnp.arange(TRANSITIONS), log))
+    return jax.lax.scan(learn, state, jnp.arange(1, updates + 1))[0]
 
 
 def _halves(count: int) -> tuple[slice, slice]:
