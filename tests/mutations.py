@@ -312,8 +312,8 @@ MUTATIONS: list[Mutation] = [
     ),
     m(
         "training/schedule.py",
-        "times[times > self.warmup]",
-        "times[times >= self.warmup]",
+        "self.learn.times(self.steps, min(self.warmup, self.steps))",
+        "self.learn.times(self.steps, 0)",
         "training/test_schedule.py::test_no_update_during_the_warmup",
     ),
     m(
@@ -324,8 +324,8 @@ MUTATIONS: list[Mutation] = [
     ),
     m(
         "training/segments.py",
-        "max(fitting, first + 1), first + count)",
-        "max(fitting, first + 1), first + count - 1)",
+        "min(max(fitting, 1), count)",
+        "min(max(fitting, 1), count - 1)",
         "training/test_segments.py::test_chunks_cover_every_step_and_update_once_in_one_shape "
         "training/test_segments.py::test_no_number_of_steps_makes_many_chunks",
     ),
