@@ -33,7 +33,7 @@ FIELDS = ("agent", "seed", "steps", "crashes", "episodes", "last_100")
 def train(named: dict[str, Any], seeds: list[int], steps: int) -> list[dict[str, Any]]:
     """Train agents of one kind side by side, every seed of each; prints a line and returns a row per run."""
     names = [name for name in named for _ in seeds]
-    plan = make_plan(steps, PAPER["samples"], PLAN)
+    plan = make_plan(steps, named[names[0]].plan_defaults(steps), PLAN)
     begin = time.perf_counter()
     training = Training([named[name] for name in names], ENV, plan, seeds * len(named))
     _measure.train(training)
