@@ -1,10 +1,11 @@
-"""What every benchmark needs: fair timing, and the machine it ran on."""
+"""What every benchmark needs: fair timing, the machine it ran on, and tables that grow row by row."""
 
+import csv
 import importlib.metadata
 import os
 import platform
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +38,25 @@ def train(training: Any) -> None:
 def last_100(rewards: Any) -> float:
     """Mean return of the latest 100 episodes; NaN where none ended."""
     return float(rewards[-100:].mean()) if len(rewards) else float("nan")
+
+
+def rows_of(path: Path) -> list[dict[str, str]]:
+    """The rows of a table, none where there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def append_row(path: Path, columns: Sequence[str], row: Sequence[str]) -> None:
+    """Add a row to a table: what is done stays when the next one is stopped."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = not path.exists()
+    with path.open("a", newline="") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        if fresh:
+            writer.writerow(columns)
+        writer.writerow(row)
 
 
 def machine(*packages: str) -> str:

@@ -11,7 +11,6 @@ are there are not made again.
 """
 
 import argparse
-import csv
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -20,7 +19,7 @@ from typing import Any, NamedTuple
 import equinox as eqx
 import jax
 import numpy as np
-from _measure import machine
+from _measure import append_row, machine, rows_of
 
 from sentinel_paper.caution_looks import TRANSITIONS, learn_from, logged, play_in
 from sentinel_rl import make_agent, train
@@ -137,7 +136,7 @@ def run(given: argparse.Namespace) -> None:
                 for seed in given.seeds:
                     steps = given.steps or WORLDS[name].steps
                     here = (name, carrier, risk, str(seed), str(steps))
-                    if any(tuple(row[column] for column in KEYS) == here for row in _rows(given.out)):
+                    if any(tuple(row[column] for column in KEYS) == here for row in rows_of(given.out)):
                         continue
                     began = time.perf_counter()
                     agent, state = trained(name, {**CARRIERS[carrier], **RISKS[risk]}, seed, steps)
@@ -145,12 +144,12 @@ def run(given: argparse.Namespace) -> None:
                     seconds = f"{time.perf_counter() - began:.0f}"
                     figures = [f"{told[column]:.4f}" for column in (*SCORES, *PLAYED)]
                     print(*here, *figures, seconds, flush=True)
-                    _append(given.out, (*here, *figures, seconds))
+                    append_row(given.out, COLUMNS, (*here, *figures, seconds))
 
 
 def show(given: argparse.Namespace) -> None:
     """Print means over the seeds as tables: AUROC of every score, and what the policies do."""
-    rows = _rows(given.out)
+    rows = rows_of(given.out)
     for name in WORLDS:
         here = [row for row in rows if row["world"] == name]
         if not here:
@@ -171,23 +170,6 @@ def _cell(runs: list[dict[str, str]], column: str, digits: int) -> str:
         return f"{values.mean():.{digits}f}"
     told = summarise(values)
     return f"{told.mean:.{digits}f} [{told.low:.{digits}f}, {told.high:.{digits}f}]"
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def _append(path: Path, row: tuple[str, ...]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if fresh:
-            writer.writerow(COLUMNS)
-        writer.writerow(row)
 
 
 def main() -> None:

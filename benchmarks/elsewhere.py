@@ -11,7 +11,6 @@ rows that are there are not made again. Needs stable-baselines3, sb3-contrib, gy
 """
 
 import argparse
-import csv
 import time
 import warnings
 from collections.abc import Callable, Mapping
@@ -20,7 +19,7 @@ from typing import Any
 
 import gymnasium
 import numpy as np
-from _measure import machine
+from _measure import append_row, machine, rows_of
 
 # The steps of training.
 STEPS = {
@@ -139,7 +138,7 @@ def run(given: argparse.Namespace) -> None:
             for agent in given.agents:
                 steps = given.steps or STEPS[name]
                 here = (name, agent, str(seed), str(steps), told if agent == "sentinel" else "")
-                if any(tuple(row[column] for column in COLUMNS[:5]) == here for row in _rows(given.out)):
+                if any(tuple(row[column] for column in COLUMNS[:5]) == here for row in rows_of(given.out)):
                     continue
                 began = time.perf_counter()
                 if agent == "sentinel":
@@ -150,14 +149,14 @@ def run(given: argparse.Namespace) -> None:
                 returns = judge(predict, name, agent)
                 figures = (f"{returns.mean():.2f}", f"{returns.std(ddof=1):.2f}", f"{seconds:.0f}")
                 print(*here, *figures, flush=True)
-                _append(given.out, (*here, *figures))
+                append_row(given.out, COLUMNS, (*here, *figures))
 
 
 def show(given: argparse.Namespace) -> None:
     """Print means over the runs with 95 % bootstrap intervals, and the number of runs, as a table."""
     from sentinel_rl.study import summarise
 
-    rows = [row for row in _rows(given.out) if not row["options"]]
+    rows = [row for row in rows_of(given.out) if not row["options"]]
     print("| environment, steps | SENTINEL, defaults | DQN | QR-DQN |", "| --- | ---: | ---: | ---: |", sep="\n")
     for name, steps in STEPS.items():
         cells = [f"{name}, {steps:,}".replace(",", " ").replace("  ", ", ")]
@@ -168,23 +167,6 @@ def show(given: argparse.Namespace) -> None:
             interval = f" [{one.low:.{digits}f}, {one.high:.{digits}f}]" if len(runs) > 1 else ""
             cells.append(f"{one.mean:.{digits}f}{interval} ({len(runs)})" if runs else "not run")
         print("| " + " | ".join(cells) + " |")
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def _append(path: Path, row: tuple[str, ...]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if fresh:
-            writer.writerow(COLUMNS)
-        writer.writerow(row)
 
 
 def _value(text: str) -> Any:

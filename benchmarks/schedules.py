@@ -9,7 +9,6 @@ a row of the file as soon as it is done, and rows that are there are not made ag
 """
 
 import argparse
-import csv
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -17,7 +16,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from _measure import machine
+from _measure import append_row, machine, rows_of
 
 from sentinel_rl import train
 from sentinel_rl.envs import best_cvar, best_mean, law_of, make_env
@@ -63,13 +62,13 @@ def run(given: argparse.Namespace) -> None:
         for arm in given.arms:
             for seed in given.seeds:
                 here = (world, arm, str(seed), str(given.steps))
-                if any(tuple(row[column] for column in KEYS) == here for row in _rows(given.out)):
+                if any(tuple(row[column] for column in KEYS) == here for row in rows_of(given.out)):
                     continue
                 began = time.perf_counter()
                 mean, tail = played(world, arm, seed, given.steps)
                 row = (*here, f"{mean:.3f}", f"{tail:.3f}", f"{time.perf_counter() - began:.0f}")
                 print(*row, flush=True)
-                _append(given.out, row)
+                append_row(given.out, COLUMNS, row)
 
 
 def show(given: argparse.Namespace) -> None:
@@ -80,30 +79,13 @@ def show(given: argparse.Namespace) -> None:
         for name, best in (("best mean, exact", best_mean(env)), (f"best CVaR {TAIL:g}, exact", best_cvar(env, TAIL))):
             print(f"| {world} | {name} | | {best.law.mean():.2f} | {best.law.cvar(TAIL):.2f} |")
         for arm in ARMS:
-            rows = [row for row in _rows(given.out) if (row["world"], row["arm"]) == (world, arm)]
+            rows = [row for row in rows_of(given.out) if (row["world"], row["arm"]) == (world, arm)]
             cells = []
             for column in FIGURES if rows else ():
                 told = summarise(np.array([float(row[column]) for row in rows]))
                 cells.append(f"{told.mean:.2f} [{told.low:.2f}, {told.high:.2f}]")
             if rows:
                 print(f"| {world} | {arm} | {len(rows)} | " + " | ".join(cells) + " |")
-
-
-def _rows(path: Path) -> list[dict[str, str]]:
-    if not path.exists():
-        return []
-    with path.open(newline="") as file:
-        return list(csv.DictReader(file))
-
-
-def _append(path: Path, row: tuple[str, ...]) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    fresh = not path.exists()
-    with path.open("a", newline="") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        if fresh:
-            writer.writerow(COLUMNS)
-        writer.writerow(row)
 
 
 def main() -> None:
