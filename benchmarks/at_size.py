@@ -177,11 +177,21 @@ def shared_gpu() -> Iterator[Mapping[str, str]]:
         for place in variables.values():
             Path(place).mkdir()
         environment = {**os.environ, **variables}
-        started = subprocess.run([control, "-d"], env=environment, check=False).returncode == 0
         try:
-            yield variables if started else {}
+            shared = subprocess.run([control, "-d"], env=environment, check=False).returncode == 0 and tried(environment)
+            say("the processes share the GPU" if shared else "NVIDIA's multi-process service does not work here")
+            yield variables if shared else {}
         finally:
             subprocess.run([control], input=b"quit\n", env=environment, check=False)
+
+
+def tried(environment: Mapping[str, str]) -> bool:
+    """Whether a process with these variables computes: where the service cannot serve, it says so only then."""
+    program = [sys.executable, "-c", "import jax; jax.numpy.ones(8).sum().block_until_ready()"]
+    try:
+        return subprocess.run(program, env={**environment, "JAX_PLATFORMS": "cuda"}, check=False, timeout=60).returncode == 0
+    except subprocess.TimeoutExpired:
+        return False
 
 
 def wait(processes: Any, seconds: float) -> None:
