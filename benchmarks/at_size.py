@@ -41,14 +41,16 @@ class Lane(NamedTuple):
     niceness: int
 
 
-# The cells of the paper's table come first in every lane. A million steps one after the other are the longest that there
-# is, and wait for nobody; CartPole's cells wait until a lane has nothing else to do.
+# The cells of the paper's table come first in every lane. A million steps one after the other are the longest that
+# there is, and wait for nobody; CartPole's cells wait until a lane has nothing else to do.
 LANES = (
     *(Lane((f"long-{name}",), 100, 0) for name in ("sentinel", "cdqn", "vdqn", "vdqn-cvar", "uadqn")),
     Lane(("table-sentinel", "size-8", "size-1-2"), 40, 2),
     Lane(("caution-1", "caution-2"), 40, 3),
-    Lane(("table-cdqn", "table-uadqn", "pole-lambda"), 25, 5),
-    Lane(("table-vdqn", "table-vdqn-cvar", "pole-risk"), 25, 5),
+    Lane(("table-cdqn", "pole-lambda"), 25, 5),
+    Lane(("table-uadqn",), 25, 5),
+    Lane(("table-vdqn", "pole-risk"), 25, 5),
+    Lane(("table-vdqn-cvar",), 25, 5),
     Lane(("caution-3", "caution-4", "caution-5"), 25, 7),
     Lane(("table-references", "long-references", "pole-sizes"), 20, 9),
 )
@@ -92,11 +94,12 @@ def cells_of(quick: bool) -> dict[str, tuple[Sequence[Any], bool]]:
     }
 
 
-def compute(part: str, records: Path, quick: bool) -> None:
-    """Compute what is missing of a part."""
+def compute(part: str, records: Path, quick: bool, at_once: int | None) -> None:
+    """Compute what is missing of a part; of the paper's cells so many runs at once."""
     from sentinel_paper import caution
     from sentinel_paper.trained import Execution, Unfinished
     from sentinel_rl.study import Store, run_grid
+    from sentinel_rl.study.record import join, split
 
     told = [0.0]
 
@@ -112,18 +115,30 @@ def compute(part: str, records: Path, quick: bool) -> None:
             caution.run(settings, report, Execution(records, shard=(number, 5)))
         return
     cells, apart = cells_of(quick)[part]
-    for record in run_grid(cells, Store(records), report=report, apart=apart, save_seconds=NEVER):
-        seconds = ", ".join(f"{name} {value:.0f} s" for name, value in record.about["seconds"].items())
-        say(f"{part}: {record.cell.label}: {seconds}{' with failures' if record.about['failures'] else ''}")
+    store = Store(records)
+    missing = [cell for cell in cells if cell not in store]
+    parts = [split(cell, at_once or len(cell.seeds)) for cell in missing]
+    for number in range(max(map(len, parts), default=0)):
+        now = [each[number] for each in parts if number < len(each)]
+        for record in run_grid(now, store, report=report, apart=apart, save_seconds=NEVER):
+            seconds = ", ".join(f"{name} {value:.0f} s" for name, value in record.about["seconds"].items())
+            failures = " with failures" if record.about["failures"] else ""
+            say(f"{part}: {record.cell.label}, {len(record.cell.seeds)} runs: {seconds}{failures}")
+    for cell, pieces in zip(missing, parts, strict=True):
+        if len(pieces) > 1:
+            found = {piece.id: record for piece in pieces if (record := store.get(piece)) is not None}
+            store.put(join(cell, pieces, found, {}))
+            for piece in pieces:
+                store.remove(piece)
 
 
-def work(parts: Sequence[str], records: Path, quick: bool) -> bool:
+def work(parts: Sequence[str], records: Path, quick: bool, at_once: int | None) -> bool:
     """Compute parts one after the other; a part that fails does not stop the others."""
     whole = True
     for part in parts:
         began = time.monotonic()
         try:
-            compute(part, records, quick)
+            compute(part, records, quick, at_once)
             say(f"{part}: done in {time.monotonic() - began:.0f} s")
         except Exception:  # the log says why; what is there is kept, and the same command tries again
             traceback.print_exc()
@@ -132,17 +147,17 @@ def work(parts: Sequence[str], records: Path, quick: bool) -> bool:
     return whole
 
 
-def run(lanes: Sequence[Lane], records: Path, logs: Path, quick: bool) -> bool:
+def run(lanes: Sequence[Lane], given: argparse.Namespace) -> bool:
     """Start a process for every lane, and tell once a minute where each stands."""
-    logs.mkdir(parents=True, exist_ok=True)
+    given.logs.mkdir(parents=True, exist_ok=True)
     files, processes = {}, {}
     with shared_gpu() as shared:
         try:
             for lane in lanes:
-                files[lane] = logs / f"{lane.parts[0]}.log"
-                processes[lane] = start(lane, records, files[lane], quick, shared)
+                files[lane] = given.logs / f"{lane.parts[0]}.log"
+                processes[lane] = start(lane, given, files[lane], shared)
             while any(process.poll() is None for process in processes.values()):
-                wait(processes.values(), 5 if quick else 60)
+                wait(processes.values(), 5 if given.quick else 60)
                 for lane, process in processes.items():
                     state = "" if process.poll() is None else f" (ended, {process.returncode})"
                     say(f"{lane.parts[0]}{state}: {last_line(files[lane])}")
@@ -153,13 +168,14 @@ def run(lanes: Sequence[Lane], records: Path, logs: Path, quick: bool) -> bool:
     return all(process.returncode == 0 for process in processes.values())
 
 
-def start(lane: Lane, records: Path, log: Path, quick: bool, shared: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def start(lane: Lane, given: argparse.Namespace, log: Path, shared: Mapping[str, str]) -> subprocess.Popen[bytes]:
     """Start the process of a lane."""
     settings = {**os.environ, **shared, "XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
     if shared and lane.share < 100:
         settings |= {"CUDA_MPS_CLIENT_PRIORITY": "1", "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE": str(lane.share)}
-    command = ["nice", "-n", str(lane.niceness), sys.executable, __file__, "work", "--records", str(records)]
-    command += ["--quick"] * quick + ["--parts", *lane.parts]
+    command = ["nice", "-n", str(lane.niceness), sys.executable, __file__, "work", "--records", str(given.records)]
+    command += ["--quick"] * given.quick + (["--at-once", str(given.at_once)] if given.at_once else [])
+    command += ["--parts", *lane.parts]
     with log.open("ab") as file:
         return subprocess.Popen(command, env=settings, stdout=file, stderr=file)
 
@@ -178,7 +194,8 @@ def shared_gpu() -> Iterator[Mapping[str, str]]:
             Path(place).mkdir()
         environment = {**os.environ, **variables}
         try:
-            shared = subprocess.run([control, "-d"], env=environment, check=False).returncode == 0 and tried(environment)
+            started = subprocess.run([control, "-d"], env=environment, check=False).returncode == 0
+            shared = started and tried(environment)
             say("the processes share the GPU" if shared else "NVIDIA's multi-process service does not work here")
             yield variables if shared else {}
         finally:
@@ -188,8 +205,9 @@ def shared_gpu() -> Iterator[Mapping[str, str]]:
 def tried(environment: Mapping[str, str]) -> bool:
     """Whether a process with these variables computes: where the service cannot serve, it says so only then."""
     program = [sys.executable, "-c", "import jax; jax.numpy.ones(8).sum().block_until_ready()"]
+    settings = {**environment, "JAX_PLATFORMS": "cuda"}
     try:
-        return subprocess.run(program, env={**environment, "JAX_PLATFORMS": "cuda"}, check=False, timeout=60).returncode == 0
+        return subprocess.run(program, env=settings, check=False, timeout=60).returncode == 0
     except subprocess.TimeoutExpired:
         return False
 
@@ -220,6 +238,7 @@ def main() -> None:
     parser.add_argument("--logs", type=Path, default=Path("runs/at-size"))
     parser.add_argument("--lanes", nargs="*", help="by the names of their first parts; all if not given")
     parser.add_argument("--parts", nargs="*", default=[], help="what a process computes")
+    parser.add_argument("--at-once", type=int, help="runs of a cell: a stopped cell keeps those that are done")
     parser.add_argument("--quick", action="store_true")
     given = parser.parse_args()
     if given.what == "show":
@@ -227,12 +246,12 @@ def main() -> None:
             print(", ".join(lane.parts))
         return
     if given.what == "work":
-        sys.exit(0 if work(given.parts, given.records, given.quick) else 1)
+        sys.exit(0 if work(given.parts, given.records, given.quick, given.at_once) else 1)
     named = {lane.parts[0]: lane for lane in LANES}
     if unknown := set(given.lanes or ()) - set(named):
         parser.error(f"no lane begins with {', '.join(sorted(unknown))}: choose of {', '.join(named)}")
     wanted = [named[name] for name in given.lanes or named]
-    sys.exit(0 if run(wanted, given.records, given.logs, given.quick) else 1)
+    sys.exit(0 if run(wanted, given) else 1)
 
 
 if __name__ == "__main__":

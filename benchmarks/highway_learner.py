@@ -23,7 +23,7 @@ import jax
 import numpy as np
 
 from sentinel_rl.plotting import BLACK, BLUE, GREY, RED, figure, save
-from sentinel_rl.study import Cell, Evaluation, Record, summarise
+from sentinel_rl.study import Cell, Evaluation, Record, Store, run_grid, summarise
 from sentinel_rl.study.batching import grouped
 from sentinel_rl.study.run import run_cells
 from sentinel_rl.training import Episodes, measure
@@ -128,6 +128,7 @@ def main() -> None:
     parser.add_argument("--episodes", type=int, default=500)
     parser.add_argument("--only", nargs="*", help="rows of the table, by their beginning")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="options of all agents")
+    parser.add_argument("--records", type=Path, help="folder where what is done stays when it is stopped")
     parser.add_argument("--out", type=Path, help="file for the single runs, CSV")
     given = parser.parse_args()
     if given.table in ("show", "picture"):
@@ -142,7 +143,7 @@ def main() -> None:
     single: list[dict[str, Any]] = []
     began = time.perf_counter()
     for batch in grouped(wanted):
-        records = run_cells(batch)
+        records = run_cells(batch) if given.records is None else run_grid(batch, Store(given.records))
         seconds = records[0].about["seconds"].items()
         print(f"{len(batch)} cells: " + ", ".join(f"{name} {value:.0f} s" for name, value in seconds), flush=True)
         found = [row for record in records for row in rows(record)]
