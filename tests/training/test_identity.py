@@ -69,6 +69,7 @@ OTHER: dict[str, Any] = {
     "prior_on": "mean",
     "alpha_start": 1.0,
     "alpha_fraction": 0.3,
+    "layer_norm": True,
 }
 
 
