@@ -15,14 +15,14 @@ beside the agents of `results/table-highway`.
 import argparse
 import csv
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 import jax
 import numpy as np
 
-from sentinel_rl.plotting import BLACK, BLUE, GREY, RED, figure, save
+from sentinel_rl.plotting import BLACK, BLUE, GREEN, GREY, RED, figure, save
 from sentinel_rl.study import Cell, Evaluation, Record, Store, run_grid, summarise
 from sentinel_rl.study.batching import grouped
 from sentinel_rl.study.run import run_cells
@@ -44,14 +44,18 @@ SHOWN: Mapping[str, Literal["low", "high"]] = {
     "crashes": "high",
 }
 TABLE = Path("results/table-highway")
+# The same agents with the learner: of these the picture shows those that are not SENTINEL.
+TUNED = Path("results/table-highway-tuned")
+# Where the words of a baseline stand beside its point.
+BASELINES = {"CDQN": (9, 5), "VDQN": (-14, 12), "UA-DQN": (-24, -26), "VDQN-CVaR": (10, 3)}
 # The value of a search with the exact model, 500 episodes: see `docs/highway.md`.
 CEILING = 32.84
 # Colour, words and place of the words of our agents in the picture; and the others that are named there.
 OURS = {
-    "neutral": (BLACK, "neutral", (10, -5)),
-    "CVaR .5 o CVaR .5": (BLUE, "composite CVaR .5", (4, -19)),
-    "additive CVaR .25": (RED, "additive CVaR .25", (-124, -3)),
-    "CVaR .25 o CVaR .25": (BLUE, "composite CVaR .25", (-136, -16)),
+    "neutral": (BLACK, "neutral", (-58, 8)),
+    "CVaR .5 o CVaR .5": (BLUE, "composite CVaR .5", (9, 7)),
+    "additive CVaR .25": (RED, "additive CVaR .25", (2, -22)),
+    "CVaR .25 o CVaR .25": (BLUE, "composite CVaR .25", (9, -16)),
 }
 NAMED: dict[str, Any] = {
     name: {"xytext": (8, -4), "textcoords": "offset points", "fontsize": 11, "color": GREY}
@@ -163,54 +167,78 @@ def read(path: Path) -> list[dict[str, Any]]:
         return [{**row, **{name: float(row[name]) for name in SHOWN}} for row in csv.DictReader(file)]
 
 
+def means(folder: Path) -> dict[tuple[str, str], dict[str, str]]:
+    """The rows of a table of the highway by agent and metric."""
+    with (folder / "table-highway.csv").open(newline="") as file:
+        return {(row["agent"], row["metric"]): row for row in csv.DictReader(file)}
+
+
 def picture(single: list[dict[str, Any]]) -> None:
     """Draw value against crashes in training: ours, the paper's constants, what the paper prints, and the ceiling."""
-    with (TABLE / "table-highway.csv").open(newline="") as file:
-        constants = {(row["agent"], row["metric"]): row for row in csv.DictReader(file)}
-    with figure(9.6, 5.4) as drawing:
-        axes = drawing.subplots()
-        axes.set_xscale("log")
-        axes.axhline(CEILING, color=BLACK, linewidth=1, linestyle="--")
-        axes.text(5800, CEILING + 0.15, "search with the exact model", ha="right", fontsize=11)
+    constants, tuned = means(TABLE), means(TUNED)
+    with figure(12.5, 5) as drawing:
+        everything, close = drawing.subplots(1, 2, width_ratios=(1.15, 1))
+        for axes in (everything, close):
+            axes.set_xscale("log")
+            axes.axhline(CEILING, color=BLACK, linewidth=1, linestyle="--")
+            axes.minorticks_off()
+        close.text(550, CEILING + 0.03, "search with the exact model", ha="right", fontsize=11)
         for (agent, metric), row in constants.items():
             if metric != "value":
                 continue
             crashes = constants[agent, "crashes"]
-            axes.plot(float(crashes["mean"]), float(row["mean"]), "o", color=GREY, markersize=7)
+            everything.plot(float(crashes["mean"]), float(row["mean"]), "o", color=GREY, markersize=7)
             if agent in NAMED:
-                axes.annotate(agent, (float(crashes["mean"]), float(row["mean"])), **NAMED[agent])
+                everything.annotate(agent, (float(crashes["mean"]), float(row["mean"])), **NAMED[agent])
             if row["paper_mean"]:
                 printed = float(crashes["paper_mean"]), float(row["paper_mean"])
-                axes.plot(*printed, "o", color=GREY, markersize=7, mfc="none")
+                everything.plot(*printed, "o", color=GREY, markersize=7, mfc="none")
                 if agent == "SENTINEL-4 composite":
-                    axes.annotate("SENTINEL-4 composite, as printed", printed, **NAMED["idle"])
+                    everything.annotate("SENTINEL-4 composite, as printed", printed, **NAMED["idle"])
         for label, (colour, words, place) in OURS.items():
             runs = [row for row in single if row["agent"] == label]
             x, y = (
                 summarise(np.array([row[name] for row in runs]), worse=SHOWN[name]) for name in ("crashes", "value")
             )
-            axes.errorbar(
-                x.mean,
-                y.mean,
-                xerr=[[x.mean - x.low], [x.high - x.mean]],
-                yerr=[[y.mean - y.low], [y.high - y.mean]],
-                fmt="o",
-                color=colour,
-                markersize=9,
+            draw(close, label=words, place=place, x=(x.mean, x.low, x.high), y=(y.mean, y.low, y.high), colour=colour)
+            everything.plot(x.mean, y.mean, "o", color=colour, markersize=8)
+        for label, place in BASELINES.items():
+            x, y = (
+                tuple(float(tuned[label, metric][end]) for end in ("mean", "low", "high"))
+                for metric in ("crashes", "value")
             )
-            axes.annotate(words, (x.mean, y.mean), place, textcoords="offset points", fontsize=12, color=colour)
-        axes.plot([], [], "o", color=BLUE, markersize=9, label="sentinel-rl's learner")
-        axes.plot([], [], "o", color=GREY, markersize=7, label="the paper's constants, and fixed policies")
-        axes.plot([], [], "o", color=GREY, markersize=7, mfc="none", label="as the paper prints its agents")
-        axes.legend(loc="lower left")
-        axes.set(
-            xlabel="crashes during training (100 000 decisions)", ylabel="value of the frozen policy", ylim=(10, 34)
+            draw(close, label=label, place=place, x=x, y=y, colour=GREEN, marker="s")
+            everything.plot(x[0], y[0], "s", color=GREEN, markersize=6)
+        everything.plot([], [], "o", color=BLUE, markersize=8, label="SENTINEL-4, this library's learner")
+        everything.plot([], [], "s", color=GREEN, markersize=6, label="baselines, the same learner")
+        everything.plot([], [], "o", color=GREY, markersize=7, label="the paper's constants, fixed policies")
+        everything.plot([], [], "o", color=GREY, markersize=7, mfc="none", label="as the paper prints its agents")
+        everything.legend(loc="lower left", fontsize=11)
+        everything.set(
+            xlabel="crashes during training (100 000 decisions)", ylabel="value of the frozen policy", ylim=(9, 34)
         )
+        close.set(xlabel="crashes during training", title="With the learner", xlim=(150, 570), ylim=(31, 33))
+        everything.set_title("All agents")
         ticks = [20, 50, 100, 200, 500, 1000, 2000, 5000]
-        axes.set_xticks(ticks, labels=list(map(str, ticks)))
-        axes.minorticks_off()
+        everything.set_xticks(ticks, labels=list(map(str, ticks)))
+        close.set_xticks([150, 200, 300, 400, 500], labels=["150", "200", "300", "400", "500"])
         for path in save(drawing, Path("results/learner/frontier")):
             print(path)
+
+
+def draw(
+    axes: Any,
+    label: str,
+    place: tuple[int, int],
+    x: Sequence[float],
+    y: Sequence[float],
+    colour: str,
+    marker: str = "o",
+) -> None:
+    """Draw a point with its intervals ``(mean, low, high)`` and its name."""
+    ends = {f"{name}err": [[one[0] - one[1]], [one[2] - one[0]]] for name, one in (("x", x), ("y", y))}
+    axes.errorbar(x[0], y[0], **ends, fmt=marker, color=colour, markersize=7)
+    axes.annotate(label, (x[0], y[0]), place, textcoords="offset points", fontsize=12, color=colour)
 
 
 def show(single: list[dict[str, Any]]) -> None:
