@@ -144,8 +144,8 @@ def frontier(folder: Path, pages: Sequence[Page]) -> Frontier:
 
 
 def sentences(drawn: Frontier, judged: Sequence[Judged]) -> list[str]:
-    """What was found: with the paper's constants, with agents that learn, and claim by claim."""
-    parts = [_with_papers_constants(drawn), _with_a_learner(drawn), _counted(judged)]
+    """What was found: with agents that learn, with the paper's constants, and claim by claim."""
+    parts = [_with_a_learner(drawn), _with_papers_constants(drawn), _counted(judged)]
     return [part for part in parts if part]
 
 

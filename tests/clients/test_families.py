@@ -64,6 +64,22 @@ def test_an_environment_starts_with_defaults_and_learns_some_steps(package, name
     env.close()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["merge-v0", "roundabout-v0", "intersection-v0"])
+@pytest.mark.filterwarnings("ignore::sentinel_rl.errors.SentinelWarning")
+def test_the_slow_ones_run_for_three_thousand_steps_with_nothing_but_defaults(name):
+    env = made("highway_env", name)
+    agent = srl.Sentinel("MlpPolicy", env, seed=0)
+    agent.learn(3_000)
+    assert agent.num_timesteps == 3_000
+    for seed in range(3):
+        seen, _ = env.reset(seed=seed)
+        action, _ = agent.predict(seen, deterministic=True)
+        assert env.action_space.contains(action)
+        assert np.isfinite(agent.assess(seen).value).all()
+    env.close()
+
+
 def test_what_has_no_numbers_is_left_out_and_told():
     env = made("minigrid", "MiniGrid-Empty-5x5-v0")
     with pytest.warns(SentinelWarning, match="mission of its observations is not made of numbers"):

@@ -70,7 +70,7 @@ def test_the_ceiling_is_known_where_no_table_has_it(folder):
 
 
 def test_three_sentences_follow_from_the_numbers(folder):
-    drawn, (constants, learner, counted) = told(folder)
+    drawn, (learner, constants, counted) = told(folder)
     preset, agents = drawn.of("preset"), drawn.of("learner")
     best = max(preset.points, key=lambda point: point.value.mean)
     assert f"the highest value is {best.value.told(2)} ({best.agent.removeprefix('SENTINEL-4 ')})" in constants
@@ -86,11 +86,11 @@ def test_three_sentences_follow_from_the_numbers(folder):
 
 
 def test_other_numbers_give_other_sentences(folder):
-    before = told(folder)[1][1]
+    before = told(folder)[1][0]
     path = folder / "learner" / "risk.csv"
     rows = read(path)
     path.write_text(csv_text([{**row, "crashes": "200"} for row in rows]))
-    after = told(folder)[1][1]
+    after = told(folder)[1][0]
     assert "not significant" not in before
     assert "+0 [+0, +0] against risk-neutral (not significant)" in after
 
@@ -100,7 +100,7 @@ def test_a_preset_that_is_not_the_papers_is_told_in_the_place_of_the_learner(fol
     shutil.copytree(folder / TABLE, folder / f"{TABLE}-other")
     path = folder / f"{TABLE}-other" / f"{TABLE}.json"
     path.write_text(path.read_text().replace('"preset": "sound"', '"preset": "other"'))
-    drawn, (_, learner, _) = told(folder)
+    drawn, (learner, _, _) = told(folder)
     assert {group.name for group in drawn.groups if group.kind == "preset"} == {"sound", "other"}
     assert learner.startswith("With a learner that learns (preset other, ")
 
