@@ -61,6 +61,19 @@ def test_priors_are_added_whichever_way_the_networks_are_asked(form: str, direct
     assert nets.features(obs[0]).shape[0] == 2
 
 
+def test_a_prior_is_normalised_as_what_learns_is():
+    """Its gains are moved from one as its biases are from zero; those of what learns are where they begin."""
+    of = 2, ROWS, 4, "mlp", (5, 6), False
+    nets = jax.jit(lambda key: add_prior(key, make_networks(key, *of, layer_norm=True), *of, 2.0, layer_norm=True))(KEY)
+    assert jax.tree.structure(nets.prior) == jax.tree.structure(nets.learnt)
+    for learnt, random in zip(nets.learnt.parameters_of_encoder, nets.prior.parameters_of_encoder, strict=True):
+        assert (learnt[2] == 1).all()
+        assert not learnt[3].any()
+        assert ((random[2] > 0) & (random[2] < 2) & (random[2] != 1)).all()
+        assert ((abs(random[3]) < 1) & (random[3] != 0)).all()
+        assert (random[2][0] != random[2][1]).all()
+
+
 def test_no_gradient_reaches_a_prior():
     nets = networks("mlp")
     gradient = jax.grad(lambda each: jnp.sum(each(jnp.ones(12)) ** 2))(nets)

@@ -92,7 +92,8 @@ class SetEncoder(eqx.Module):
         x = jnp.concatenate([jnp.broadcast_to(own, others.shape), others], axis=-1)
         for layer_weight, layer_bias, *layer_norm in shared:
             x = jax.nn.relu(normalised(x @ layer_weight + layer_bias[None], layer_norm))
-        pooled = jnp.concatenate([jnp.max(x, axis=0), jnp.mean(x, axis=0), own])
+        largest = _largest(x) if norm else jnp.max(x, axis=0)
+        pooled = jnp.concatenate([largest, jnp.mean(x, axis=0), own])
         return jax.nn.relu(normalised(pooled @ weight + bias, norm))
 
     def _shape(self, spec: EnvSpec) -> tuple[int, int]:
@@ -103,6 +104,16 @@ class SetEncoder(eqx.Module):
                 "obs_shape=(rows, features), or use encoder='mlp'"
             )
         return spec.obs_shape[0], spec.obs_shape[1]
+
+
+def _largest(x: Float[Array, "rows features"]) -> Float[Array, " features"]:
+    """The maximum over rows, with the gradient of the first row that has it.
+
+    The gradient of `jnp.max` is divided by the number of rows that equal the maximum. XLA may compute a product and a
+    sum, with which layer norm ends, twice with different roundings: then no row equals it, and the gradient is NaN.
+    """
+    first = jax.nn.one_hot(jnp.argmax(x, axis=0), x.shape[0], axis=0, dtype=x.dtype)
+    return jnp.sum(x * first, axis=0)
 
 
 def _layers(key: jax.Array, sizes: tuple[int, ...], layer_norm: bool | None) -> tuple[Layer, ...]:
