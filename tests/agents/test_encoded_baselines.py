@@ -87,9 +87,11 @@ def test_rows_that_change_places_are_the_same_to_the_encoder(posterior: EncodedP
     np.testing.assert_allclose(posterior.outputs(OBS, noise), posterior.outputs(swapped, noise), rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["vdqn", "uadqn"])
-def test_encoder_and_last_layer_learn(name: str):
-    agent = made(name, **({"quantiles": 4} if name == "uadqn" else {"draws": 8}), target_every=1)
+@pytest.mark.parametrize(("name", "layer_norm"), [("vdqn", None), ("vdqn", True), ("uadqn", True)])
+def test_encoder_and_last_layer_learn(name: str, layer_norm: bool | None):
+    """And gains and shifts of layers that are normalised, which the anchors hold as well."""
+    sizes = {"quantiles": 4} if name == "uadqn" else {"draws": 8}
+    agent = made(name, **sizes, target_every=1, layer_norm=layer_norm)
 
     def run(key: jax.Array) -> tuple[Any, Any]:
         first = state = agent.init(ROWS, key)

@@ -2,6 +2,7 @@
 
 import math
 
+import jax
 import numpy as np
 import pytest
 
@@ -11,7 +12,9 @@ from sentinel_rl.envs.cartpole import CartPole
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.heads import CategoricalHead, QuantileHead
+from sentinel_rl.nets import DenseEncoder
 from sentinel_rl.risk import CVaR, Expectation, Wang
+from sentinel_rl.storage.configuration import identity
 
 POLE = CartPole(max_steps=200).spec
 UNKNOWN = EnvSpec("mystery", obs_size=2, num_actions=2)
@@ -92,6 +95,23 @@ def test_bad_measures_are_refused(measure: object, message: str):
         ({"prefer": "best"}, "prefer must be one of"),
         ({"prior_scale": -1.0}, "prior_scale must be at least 0 and at most 1e[+]15, got -1.0"),
         ({"prior_on": "logits"}, "prior_on must be one of outputs, mean, got 'logits'"),
+        ({"layer_norm": 1}, "^layer_norm must be true or false, got 1$"),
+        ({"layer_norm": "yes"}, "^layer_norm must be true or false, got 'yes'$"),
+        ({"layer_norm": np.True_}, "^layer_norm must be true or false, got "),
+        (
+            {"layer_norm": True, "preset": "paper"},
+            "^layer_norm needs one of the encoders mlp, set, cnn, and the encoder is 'separate': use encoder='mlp', or "
+            "leave layer_norm out$",
+        ),
+        (
+            {"layer_norm": True, "hidden": ()},
+            r"^layer_norm normalises hidden layers, and hidden=\(\) has none: leave layer_norm out$",
+        ),
+        (
+            {"layer_norm": True, "encoder": DenseEncoder()},
+            "^layer_norm normalises the layers of the encoders mlp, set, cnn, and the encoder is a DenseEncoder, whose "
+            "layers are its own: leave layer_norm out$",
+        ),
         ({"alpha_start": 1.5}, r"alpha_start must be in \(0, 1\], got 1.5"),
         ({"alpha_fraction": 0.0}, r"alpha_fraction must be in \(0, 1\], got 0.0"),
         (
@@ -106,6 +126,50 @@ def test_bad_measures_are_refused(measure: object, message: str):
 def test_values_out_of_range_are_refused(options: dict[str, object], message: str):
     with pytest.raises(UsageError, match=message):
         make_sentinel(POLE, **options)
+
+
+@pytest.mark.parametrize("agent", ["sentinel", "cdqn", "vdqn", "vdqn-cvar", "uadqn"])
+def test_layer_norm_that_is_off_is_nothing(agent: str):
+    """It neither names a run nor adds to a state: False and None are the agent as it was before the option."""
+    usual = make_agent(agent, POLE, preset="learner", hidden=(3,))
+    for off in (False, None):
+        other = make_agent(agent, POLE, preset="learner", hidden=(3,), layer_norm=off)
+        assert other.layer_norm is None
+        assert other == usual
+    assert "layer_norm" not in identity(usual)
+    chosen = make_agent(agent, POLE, preset="learner", hidden=(3,), layer_norm=True)
+    assert identity(chosen) == identity(usual) | {"layer_norm": True}
+    made_of = {
+        each: len(
+            jax.tree.leaves(jax.eval_shape(lambda key, each=each: each.init(POLE, key).online, jax.random.key(0)))
+        )
+        for each in (usual, chosen)
+    }
+    assert made_of[chosen] == made_of[usual] + 2, "a gain and a shift for every sum of the one hidden layer"
+
+
+def test_states_have_no_layers_to_normalise():
+    """A table has none; agents that need an encoder take dense layers in its place."""
+    states = EnvSpec("states", 9, 3, (0.0, 1.0), 20, structure="states")
+    with pytest.raises(UsageError, match=r"^layer_norm needs one of .*, and the encoder is 'table': use encoder='mlp'"):
+        make_sentinel(states, layer_norm=True)
+    assert make_sentinel(states, layer_norm=True, encoder="mlp").layer_norm
+    assert make_agent("uadqn", states, layer_norm=True, preset="learner").encoder == "mlp"
+
+
+@pytest.mark.parametrize("agent", ["vdqn", "vdqn-cvar", "uadqn"])
+def test_layer_norm_needs_an_encoder(agent: str):
+    told = (
+        "^layer_norm needs one of the encoders mlp, set, cnn, and there is none: give encoder='mlp' or "
+        "preset='learner', or leave layer_norm out$"
+    )
+    with pytest.raises(UsageError, match=told):
+        make_agent(agent, POLE, layer_norm=True)
+    with pytest.raises(UsageError, match=r"^layer_norm must be true or false, got 1$"):
+        make_agent(agent, POLE, layer_norm=1, encoder="mlp")
+    with pytest.raises(UsageError, match="and the encoder is 'separate': use encoder='mlp'"):
+        make_agent(agent, POLE, layer_norm=True, encoder="separate")
+    assert make_agent(agent, POLE, layer_norm=True, encoder="mlp").layer_norm
 
 
 def test_the_support_follows_from_rewards_discount_and_time_limit():

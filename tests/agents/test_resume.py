@@ -21,9 +21,10 @@ from tests.training.results import assert_same_folder, assert_same_result
 COMPILE_QUICKLY = True
 
 ENV = CartPole(200)
-# Beside every agent as it is: other laws, and draws that look ahead.
+# Beside every agent as it is: other laws, draws that look ahead, and layers that are normalised.
 AHEAD = {"preset": "learner", "head": "quantile", "n_step": 3, "max_grad_norm": 1.0, "explore": "member"}
-AGENTS: dict[str, dict[str, Any]] = {**OPTIONS, "sentinel, quantiles": OPTIONS["sentinel"] | AHEAD}
+OTHER = OPTIONS["sentinel"] | AHEAD | {"layer_norm": True}
+AGENTS: dict[str, dict[str, Any]] = {**OPTIONS, "sentinel, quantiles, layer norm": OTHER}
 SEEDS = [4, 9]
 
 

@@ -54,6 +54,7 @@ def test_every_agent_goes_through_all_commands(run, tmp_path, agent):
         (("--agent", "vdqn", "--set", "nois=0.2"), "unknown option nois: did you mean noise?"),
         (("--agent", "vdqn", "--set", "noise=loud"), "noise must be a number"),
         (("--agent", "vdqn", "--set", "use_epsilon=2"), "use_epsilon must be true or false"),
+        (("--agent", "vdqn", "--set", "layer_norm=true"), "there is none: give encoder='mlp' or preset='learner'"),
         (("--agent", "uadqn", "--set", "quantiles=0"), "quantiles must be a whole number"),
         (("--agent", "random", "--set", "action=7"), "action 7 does not exist"),
         (("--agent", "uadqn", "--gamma", "2"), "gamma must be in (0, 1]"),

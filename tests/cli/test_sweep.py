@@ -21,6 +21,7 @@ VARY = ("--vary", "learning_rate=1e-4..1e-2:log", "--vary", "batch=4|8")
 def test_ranges():
     assert parse_ranges(["k=2..8", "gamma=0.9..0.99"], "sentinel") == {"k": Range(2, 8), "gamma": Range(0.9, 0.99)}
     assert parse_ranges(["hidden=4|8,8"], "sentinel")["hidden"].choices == {"4": (4,), "8,8": (8, 8)}
+    assert parse_ranges(["layer_norm=true|false"], "vdqn")["layer_norm"].choices == {"true": True, "false": False}
     assert parse_ranges(["aleatory=cvar:0.1|expectation"], "sentinel")["aleatory"].value("cvar:0.1") == "cvar:0.1"
 
 

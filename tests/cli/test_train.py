@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from sentinel_rl import Sentinel
+from sentinel_rl.agents import make_agent
 from sentinel_rl.cli import main
 from sentinel_rl.cli import train as train_command
 from sentinel_rl.errors import UsageError
@@ -108,6 +109,10 @@ def test_a_finished_or_other_run_is_not_touched(run, trained):
         (("--set", "lam=big"), "lam must be a number"),
         (("--set", "hidden=big"), "hidden must be sizes"),
         (("--set", "mask=dice"), "mask must be one of"),
+        (("--set", "layer_norm=yes"), "layer_norm must be true or false, got 'yes'"),
+        (("--set", "layer_norm=1"), "layer_norm must be true or false, got 1"),
+        (("--set", "layer_nrm=true"), "unknown option layer_nrm: did you mean layer_norm?"),
+        (("--set", "layer_norm=true", "--preset", "paper"), "layer_norm needs one of the encoders mlp, set, cnn"),
         (("--set", "learn_every=0"), "learn_every is a number of steps of at least 1"),
         (("--k", "0"), "k must be"),
         (("--aleatory", "cvr:0.25"), "did you mean 'cvar'"),
@@ -126,6 +131,33 @@ def test_bad_input_is_told_before_anything_is_written(run, tmp_path, arguments, 
     code, _, complaint = run("train", "--env", "CartPole-v1", "--out", tmp_path / "none", "--quiet", *arguments)
     assert (code, message in complaint) == (2, True), complaint
     assert not (tmp_path / "none").exists()
+
+
+class EnoughError(UsageError):
+    """The command has asked for what it should."""
+
+
+@pytest.mark.parametrize(("text", "value"), [("true", True), ("True", True), ("false", False), ("None", None)])
+@pytest.mark.parametrize("agent", ["sentinel", "uadqn"])
+def test_layer_norm_is_set_as_other_options_are(run, tmp_path, monkeypatch, agent, text, value):
+    asked = {}
+
+    def noted(*arguments, **how):
+        asked.update(how)
+        raise EnoughError("noted")
+
+    monkeypatch.setattr(train_command, "train", noted)
+    given = ("--agent", agent, "--set", f"layer_norm={text}", "--set", "encoder=mlp", "--quiet", "--out", tmp_path)
+    code, _, complaint = run("train", "--env", "CartPole-v1", *given)
+    assert (code, "noted" in complaint) == (2, True), complaint
+    assert asked["layer_norm"] is value
+    made = make_agent(agent, "CartPole-v1", **{name: asked[name] for name in ("layer_norm", "encoder")})
+    assert made.layer_norm is (value or None)
+
+
+def test_the_help_of_a_command_teaches_layer_norm(run):
+    code, printed, _ = run("train", "--help")
+    assert (code, "--set layer_norm=true" in printed) == (0, True)
 
 
 def test_a_stop_saves_and_names_the_command_that_resumes(run, trained, tmp_path, monkeypatch):

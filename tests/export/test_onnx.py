@@ -99,6 +99,8 @@ def test_every_measure_within_and_across_members(measure, tmp_path):
         {"head": "categorical", "v_min": 0.0, "v_max": 50.0},
         {"prior_scale": 3.0},
         {"prior_scale": 3.0, "prior_on": "mean", "encoder": "mlp"},
+        {"encoder": "mlp", "hidden": (8, 8), "layer_norm": True},
+        {"encoder": "mlp", "layer_norm": True, "prior_scale": 3.0},
     ],
     ids=str,
 )
@@ -144,6 +146,29 @@ def test_images_and_own_encoders_and_measures(side, tmp_path):
     assert check_onnx(pictures, to_onnx(pictures, tmp_path / "cnn.onnx"), seen).actions == 40
     own = tiny("CartPole-v1", encoder=Attention(), hidden=None, aleatory=Distortion.from_function(lambda u: u**0.7))
     assert check_onnx(own, to_onnx(own, tmp_path / "own.onnx"), random_observations(own, 50)).actions == 50
+
+
+ROWS = EnvSpec("Rows", 12, 3, (0.0, 1.0), 20, obs_shape=(4, 3), structure="rows")
+PICTURES = EnvSpec("Pictures", 75, 3, (0.0, 1.0), 20, obs_shape=(5, 5, 3), structure="image")
+
+
+@pytest.mark.clients
+@pytest.mark.parametrize(("kind", "hidden"), [(Sentinel, (8, 8)), (VDQN, (8, 8)), (UADQN, (8, 8)), (Sentinel, (8,))])
+def test_layers_that_are_normalised(kind, hidden, tmp_path):
+    """In sets, of every agent that has them, and in images; gains and shifts are not those that they begin with."""
+    spec = ROWS if len(hidden) == 2 else PICTURES
+    agent = kind("MlpPolicy", spec, preset="learner", hidden=hidden, layer_norm=True, capacity=64)
+
+    def moved(leaf):
+        drawn = np.random.default_rng(leaf.size).normal(scale=0.3, size=leaf.shape)
+        return leaf + jnp.asarray(drawn, leaf.dtype)
+
+    agent.state = eqx.tree_at(lambda state: state.online, agent.state, jax.tree.map(moved, agent.state.online))
+    seen = np.random.default_rng(0).normal(size=(60, spec.obs_size)).astype(np.float32)
+    assert check_onnx(agent, to_onnx(agent, tmp_path / "policy.onnx"), seen).actions == 60
+    found = outputs_of(tmp_path / "policy.onnx", seen)["action"]
+    assert (found == agent.predict(seen)[0]).all()
+    assert len(set(found.tolist())) > 1, "what it sees matters"
 
 
 @pytest.mark.clients

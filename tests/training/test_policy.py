@@ -59,14 +59,19 @@ def saved(path: Path, name: str = "sentinel", **options: Any) -> tuple[Path, Any
     return save_policy(path / "agent", agent, state, HANDLE, name, typed, seed=3, steps=120), agent, state
 
 
-@pytest.mark.parametrize("name", OPTIONS)
-def test_every_agent_comes_back(name: str, tmp_path: Path):
-    path, agent, state = saved(tmp_path, name, **OPTIONS[name])
+NORMALISED = OPTIONS["sentinel"] | {"encoder": "mlp", "layer_norm": True}
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [*OPTIONS.items(), ("sentinel", NORMALISED)], ids=[*OPTIONS, "sentinel, layer norm"]
+)
+def test_every_agent_comes_back(name: str, options: dict[str, Any], tmp_path: Path):
+    path, agent, state = saved(tmp_path, name, **options)
     assert path.name == "agent.zip"
     found = load_policy(path)
     assert (found.kind, found.seed, found.steps, found.agent) == (name, 3, 120, agent)
     assert (found.handle.spec, found.handle.obs_shape, found.handle.env) == (HANDLE.spec, (4,), None)
-    assert found.options.items() >= {**OPTIONS[name], "epsilon_end": 0.5}.items()
+    assert found.options.items() >= {**options, "epsilon_end": 0.5}.items()
     assert set(found.options) >= set(registry.named_options(agent)[1]) & set(registry.options_of_kind(name))
     assert bit_equal(found.agent.policy(found.state), agent.policy(state))
     told = jax.jit(lambda a, s: (a.greedy(s, OBS, jax.random.key(5)), a.account(s, OBS)))

@@ -96,6 +96,7 @@ def train(
     - `sentinel train --env CartPole-v1 --seeds 5 --out runs/pole`
     - `sentinel train --env CartPole-v1 --k 8 --aleatory wang:0.1 --out runs/wang`
     - `sentinel train --env CartPole-v1 --set batch=64 --set hidden=64,64 --out runs/wide`
+    - `sentinel train --env CartPole-v1 --set layer_norm=true --out runs/normalised`
     - `sentinel train --env CartPole-v1 --agent uadqn --set aversion=0.5 --out runs/uadqn`
     - `sentinel train --env Acrobot-v1 --wrapper mine.py:Shaped --env-kwargs render_mode=rgb_array --out runs/shaped`
     - `sentinel train --config runs/pole --seeds 5,6,7 --out runs/more`
