@@ -245,6 +245,31 @@ MUTATIONS: list[Mutation] = [
         "nets/test_mlp.py::test_orthogonal_weights_have_orthogonal_sides "
         "agents/test_uadqn.py::test_initial_weights_are_orthogonal_and_independent",
     ),
+    m("nets/normalisation.py", "jnp.sqrt(variance + EPSILON)", "jnp.sqrt(variance)", "nets/test_normalisation.py"),
+    m(
+        "nets/normalisation.py",
+        "jnp.mean(x, axis=-1, keepdims=True)",
+        "jnp.mean(x, keepdims=True)",
+        "nets/test_normalisation.py::test_against_a_loop",
+    ),
+    m(
+        "nets/encoders.py",
+        "_largest(x) if norm else jnp.max(x, axis=0)",
+        "jnp.max(x, axis=0)",
+        "nets/test_normalisation.py::test_gains_and_shifts_are_ones_and_zeros_that_learn",
+    ),
+    m(
+        "nets/prior.py",
+        "hidden, stretch, layer_norm=layer_norm)",
+        "hidden, stretch)",
+        "nets/test_prior.py::test_a_prior_is_normalised_as_what_learns_is",
+    ),
+    m(
+        "_checks.py",
+        "return chosen or None",
+        "return chosen",
+        "agents/test_options.py::test_layer_norm_that_is_off_is_nothing",
+    ),
     # replay
     m(
         "replay.py",
