@@ -58,6 +58,7 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """Let the garbage collector look at what tests make, and not at modules, tests and rewritten code."""
     gc.freeze()
+    gc.set_threshold(20_000, 20, 20)  # tracing a program makes many objects that live until it is compiled
     gc.enable()
 
 
