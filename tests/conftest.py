@@ -10,7 +10,12 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 # Compiling is the cost of a test: XLA optimises little, except where `optimised` says otherwise.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
 # For the processes that tests start, see below. Workers of a parallel run inherit it, and JAX would read it here.
-os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "").replace("--xla_cpu_use_fusion_emitters=false", "").strip()
+os.environ["XLA_FLAGS"] = (
+    os.environ.get("XLA_FLAGS", "")
+    .replace("--xla_cpu_use_fusion_emitters=false", "")
+    .replace("--xla_cpu_parallel_codegen_split_count=1", "")
+    .strip()
+)
 
 import jax
 import jaxtyping
@@ -31,7 +36,8 @@ gc.disable()
 # One device, whichever test comes first: code that asks for all cores once JAX runs gets one, and programs are shared.
 jax.devices()
 # XLA's fusion emitters take half of the time that compiling takes. JAX has run already: processes of the tests read it.
-os.environ["XLA_FLAGS"] = f"{os.environ['XLA_FLAGS']} --xla_cpu_use_fusion_emitters=false".strip()
+# They compile as `_quick` says, or their numbers would have other last bits.
+os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
 # "ci" repeats itself exactly; `--hypothesis-profile=explore` looks further, with fresh examples each time.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60)
@@ -58,7 +64,7 @@ def pytest_collection_modifyitems(items):
 def pytest_collection_finish():
     """Let the garbage collector look at what tests make, and not at modules, tests and rewritten code."""
     gc.freeze()
-    gc.set_threshold(20_000, 20, 20)  # tracing a program makes many objects that live until it is compiled
+    gc.set_threshold(20_000)  # tracing a program makes many objects that live until it is compiled
     gc.enable()
 
 
