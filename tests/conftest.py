@@ -1,5 +1,6 @@
 """What holds for every test: checked shapes, no silent broadcasting, repeatable examples, both precisions."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -9,7 +10,12 @@ os.environ.setdefault("JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS", "0.3")
 # Compiling is the cost of a test: XLA optimises little, except where `optimised` says otherwise.
 os.environ.setdefault("JAX_DISABLE_MOST_OPTIMIZATIONS", "true")
 # For the processes that tests start, see below. Workers of a parallel run inherit it, and JAX would read it here.
-os.environ["XLA_FLAGS"] = os.environ.get("XLA_FLAGS", "").replace("--xla_cpu_use_fusion_emitters=false", "").strip()
+os.environ["XLA_FLAGS"] = (
+    os.environ.get("XLA_FLAGS", "")
+    .replace("--xla_cpu_use_fusion_emitters=false", "")
+    .replace("--xla_cpu_parallel_codegen_split_count=1", "")
+    .strip()
+)
 
 import jax
 import jaxtyping
@@ -25,10 +31,13 @@ from tests import typecheck
 jaxtyping.install_import_hook("sentinel_rl", f"{typecheck.__name__}.check")
 jax.config.update("jax_numpy_rank_promotion", "raise")
 mpl.use("Agg")
+# What is imported stays: the collector would go through it again and again. It starts once the tests are collected.
+gc.disable()
 # One device, whichever test comes first: code that asks for all cores once JAX runs gets one, and programs are shared.
 jax.devices()
 # XLA's fusion emitters take half of the time that compiling takes. JAX has run already: processes of the tests read it.
-os.environ["XLA_FLAGS"] = f"{os.environ['XLA_FLAGS']} --xla_cpu_use_fusion_emitters=false".strip()
+# They compile as `_quick` says, or their numbers would have other last bits.
+os.environ["XLA_FLAGS"] += " --xla_cpu_use_fusion_emitters=false --xla_cpu_parallel_codegen_split_count=1"
 
 # "ci" repeats itself exactly; `--hypothesis-profile=explore` looks further, with fresh examples each time.
 settings.register_profile("ci", derandomize=True, deadline=None, max_examples=60)
@@ -41,12 +50,22 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_modifyitems(items):
-    """Note the attack that a test makes, where its report will have it."""
+    """Put modules that compile alike next to each other; note the attack that a test makes for its report."""
+    # Between modules that compile differently all that was compiled is forgotten, which takes seconds. What takes
+    # longest comes first, and the doctests stay last: the processes of a parallel run then end together.
+    items.sort(key=lambda item: _way(item.path, item.config.rootpath, item.getparent(pytest.Module)), reverse=True)
     for item in items:
         if marker := item.get_closest_marker("attack"):
             (name,) = marker.args
             assert name in attack_counts.ATTACKS, f"{item.nodeid}: no attack of tests/attacks.py is called {name!r}"
             item.user_properties.append(("attack", name))
+
+
+def pytest_collection_finish():
+    """Let the garbage collector look at what tests make, and not at modules, tests and rewritten code."""
+    gc.freeze()
+    gc.set_threshold(20_000)  # tracing a program makes many objects that live until it is compiled
+    gc.enable()
 
 
 def pytest_terminal_summary(terminalreporter):
@@ -96,11 +115,19 @@ OPTIMISED = ("tests/envs/highway", "tests/returns", "tests/risk")
 # by others of its folder: all of them compile alike.
 SAME_BITS = ("tests/api", "tests/training", "tests/viewer")
 _usual_options = compiler.get_compile_options
-_quick = {"xla_cpu_use_fusion_emitters": False}
+# A program in one piece: cut into pieces that are compiled beside each other, small programs take longer.
+_quick = {"xla_cpu_use_fusion_emitters": False, "xla_cpu_parallel_codegen_split_count": 1}
 
 
 def _quick_options(*args, env_options_overrides=None, **kwargs):
     return _usual_options(*args, env_options_overrides=_quick | (env_options_overrides or {}), **kwargs)
+
+
+def _way(path: Path, root: Path, module: pytest.Module | None) -> tuple[bool, bool]:
+    """How a module compiles: whether as users do, and whether XLA optimises."""
+    place = path.relative_to(root).as_posix()
+    exact = place.startswith((*OPTIMISED, *SAME_BITS)) and not getattr(module and module.obj, "COMPILE_QUICKLY", False)
+    return exact, exact and place.startswith(OPTIMISED)
 
 
 def _compile_with(options, optimise: bool) -> None:
@@ -117,6 +144,5 @@ def optimised(request):
 
     A module that compiles much and computes next to nothing says ``COMPILE_QUICKLY = True``.
     """
-    place = request.path.relative_to(request.config.rootpath).as_posix()
-    exact = place.startswith((*OPTIMISED, *SAME_BITS)) and not getattr(request.module, "COMPILE_QUICKLY", False)
-    _compile_with(_usual_options if exact else _quick_options, exact and place.startswith(OPTIMISED))
+    exact, optimise = _way(request.path, request.config.rootpath, request.node)
+    _compile_with(_usual_options if exact else _quick_options, optimise)

@@ -87,7 +87,8 @@ def _difference(env: Highway, episode: Episode, ours: HighwayState, after: TimeS
     pairs |= {"reward": (after.reward[:steps], episode.rewards)}
     pairs |= {"observation": (after.obs[steps - len(episode.obs) : steps], episode.obs)}
     same = {name: (getattr(ours, name)[:steps], getattr(cars, name)) for name in ("target_lane", "crashed")}
-    same |= {"lane": (np.asarray(closest_lane(jnp.asarray(ours.y[:steps]), env.lanes_count)), cars.lane)}
+    # Of all steps, so that episodes of every length share a program.
+    same |= {"lane": (np.asarray(closest_lane(jnp.asarray(ours.y), env.lanes_count))[:steps], cars.lane)}
     same |= {"timer": (np.maximum(ours.wait, 0)[:steps][others], cars.wait[others])}
     same |= {name: (getattr(after, name)[:steps], getattr(episode, name)) for name in ("terminated", "truncated")}
     return Difference(

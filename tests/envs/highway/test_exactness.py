@@ -2,12 +2,13 @@
 
 import itertools
 
-import jax
 import numpy as np
 import pytest
 
 from tests.envs.highway.compare import Difference, differences
 from tests.envs.highway.episodes import FILE, GROUPS, load
+
+COMPILE_QUICKLY = True
 
 # In 72, cars whose headings differ by about 1e-8 hit each other: along which of two sides they are pushed apart is
 # decided by rounding. In 156, a car comes to a halt in a lane change, behind wrecks: steering divides by its speed,
@@ -18,7 +19,6 @@ TIES = {"random": {72}, "denser": {156}}
 @pytest.fixture(scope="module")
 def found() -> dict[str, list[Difference]]:
     """Every group of episodes; those of equal dynamics in one call."""
-    jax.config.update("jax_disable_most_optimizations", True)  # it compiles for longer than it runs
     recorded = load()
     result: dict[str, list[Difference]] = {}
     for _, together in itertools.groupby(GROUPS, key=lambda name: GROUPS[name].twin()):
@@ -27,7 +27,6 @@ def found() -> dict[str, list[Difference]]:
         rows = differences(GROUPS[names[0]].twin(), firsts, [e for name in names for e in recorded[name]])
         for name in names:
             result[name], rows = rows[: len(recorded[name])], rows[len(recorded[name]) :]
-    jax.config.update("jax_disable_most_optimizations", False)
     return result
 
 

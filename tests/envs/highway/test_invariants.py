@@ -11,6 +11,8 @@ from sentinel_rl.envs.highway import Highway
 
 ENV = Highway(lanes_count=3, vehicles_count=5, vehicles_density=3.0, observed_vehicles=4, duration=8)
 STEPS, BATCH = 8, 4
+COMPILE_QUICKLY = True
+
 KEY = jax.random.key(0)
 
 

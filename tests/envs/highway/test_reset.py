@@ -10,6 +10,8 @@ from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.highway.reset import steps_until_due
 from tests.envs.highway.redraw import FirstState, redraw
 
+COMPILE_QUICKLY = True
+
 N = 1500
 RESET = jax.jit(Highway.reset)
 ENV = Highway(vehicles_density=1.5)

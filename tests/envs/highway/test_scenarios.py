@@ -10,6 +10,8 @@ from sentinel_rl.envs.highway import SCENARIOS, Highway, HighwayState, Shift, sc
 from sentinel_rl.errors import UsageError
 from sentinel_rl.storage.configuration import identity
 
+COMPILE_QUICKLY = True
+
 CARS = 5
 KEYS = jax.random.split(jax.random.key(3), 64)
 DRAW = jax.jit(jax.vmap(lambda env, key: env.reset(key)[0], in_axes=(None, 0)))

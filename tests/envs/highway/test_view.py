@@ -8,6 +8,8 @@ import pytest
 from sentinel_rl.envs.highway import Highway
 from sentinel_rl.envs.highway.view import _EGO, _GREY, _OTHER, _WRECK
 
+COMPILE_QUICKLY = True
+
 RESET = jax.jit(Highway.reset)
 
 

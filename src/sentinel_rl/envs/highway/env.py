@@ -1,5 +1,6 @@
 """The highway of highway-env, as a JAX environment."""
 
+import functools
 from typing import Any, Self
 
 import equinox as eqx
@@ -241,10 +242,7 @@ class Highway(eqx.Module):
 
     def _name(self) -> str:
         """The name of the preset or scenario that this is, or that of them all."""
-        known = {f"sentinel/{name}": settings for name, settings in PRESETS.items()}
-        known |= {each.env: each.settings(STRENGTH) for each in SCENARIOS.values()}
-        names = [name for name, settings in known.items() if (type(self)(**settings) == self) is True]
-        return names[0] if names else "sentinel/highway"
+        return next((name for name, env in _named(type(self)) if (env == self) is True), "sentinel/highway")
 
     def _intervened(self, state: HighwayState) -> HighwayState:
         """The state after the events that are due before a decision."""
@@ -312,3 +310,11 @@ def _step(env: Highway, state: HighwayState, action: Int[Array, "..."]) -> tuple
         truncated=state.time >= env.max_steps,
     )
     return state, after
+
+
+@functools.cache
+def _named(kind: type[Highway]) -> tuple[tuple[str, Highway], ...]:
+    """The presets and scenarios with their names: made once, as every `Highway.spec` compares with them."""
+    known = {f"sentinel/{name}": settings for name, settings in PRESETS.items()}
+    known |= {each.env: each.settings(STRENGTH) for each in SCENARIOS.values()}
+    return tuple((name, kind(**settings)) for name, settings in known.items())
