@@ -3,12 +3,13 @@
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 import jax
 import numpy as np
 
+from sentinel_rl.agents.agent import Agent
 from sentinel_rl.envs.handle import EnvHandle
 from sentinel_rl.errors import SentinelWarning, Stopped, UsageError
 from sentinel_rl.training.compiled import BaseTraining, Progress, Training, chunks_together
@@ -117,10 +118,11 @@ class Reporter:
         for run, logger in enumerate(self.loggers):
             means = {name: _mean(values[run]) for name, values in progress.metrics.items()}
             means = {name: value for name, value in means.items() if np.isfinite(value)}
-            self._check(training, run, progress.t, means)
+            state = cache(partial(training.state_of, run))  # to take a run out of its group costs milliseconds
+            self._check(training, run, progress.t, means, state)
             if logger.active and self._due(run, progress):
                 if (laws or progress.done) and run not in training.failures:
-                    _record_laws(logger, training, run, progress.t)
+                    _record_laws(logger, training.agents[run], state, progress.t)
                 self._record(logger, progress, run, means, {name: values[run] for name, values in told.items()}, fps)
 
     def _due(self, run: int, progress: Progress) -> bool:
@@ -132,10 +134,12 @@ class Reporter:
         self._logged[run] = ended if due else self._logged[run]
         return due
 
-    def _check(self, training: BaseTraining, run: int, t: int, means: Mapping[str, float]) -> None:
+    def _check(
+        self, training: BaseTraining, run: int, t: int, means: Mapping[str, float], state: Callable[[], Any]
+    ) -> None:
         if self._warned or not means or run in training.failures:
             return
-        message = training.agents[run].check(t, means, partial(training.state_of, run))
+        message = training.agents[run].check(t, means, state)
         if message is None:
             return
         if self.strict:
@@ -164,11 +168,11 @@ class Reporter:
         logger.dump(progress.t)
 
 
-def _record_laws(logger: Logger, training: BaseTraining, run: int, t: int) -> None:
+def _record_laws(logger: Logger, agent: Agent, state: Callable[[], Any], t: int) -> None:
     """The weights of the members and the law of the return, where a sink takes histograms and the agent has laws."""
     if not logger.takes_histograms:
         return
-    found = law_report(training.agents[run], training.state_of(run))
+    found = law_report(agent, state())
     if found is None:
         return
     for member, (weight, mean) in enumerate(zip(found.weights, found.means, strict=True)):
