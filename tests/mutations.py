@@ -641,17 +641,17 @@ class Bench:
         for stale in (path.parent / "__pycache__").glob(f"{path.stem}.*"):
             stale.unlink()
 
-    def test(self, tests: Iterable[str]) -> tuple[int, str]:
+    def test(self, tests: Iterable[str], patience: float | None = PATIENCE) -> tuple[int, str]:
         """Run tests until one fails; returns the exit status of pytest and the end of what it said."""
         places = [f"tests/{test}" for test in tests]
         options = ["-q", "-x", "--no-header", "--tb=line", "-p", "no:cacheprovider"]
         command = [sys.executable, "-m", "pytest", *options, *places]
         try:
             done = subprocess.run(
-                command, cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=PATIENCE, check=False
+                command, cwd=ROOT, env=self._environment, capture_output=True, text=True, timeout=patience, check=False
             )
         except subprocess.TimeoutExpired:
-            return HANGS, f"no end after {PATIENCE:.0f} s"
+            return HANGS, f"no end after {patience:.0f} s"
         lines = [line for line in done.stdout.splitlines() if line.strip()]
         failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
         return done.returncode, (failed or lines or done.stderr.splitlines() or [""])[-1]
@@ -675,7 +675,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         if not options.unchecked:
-            status, said = bench.test(dict.fromkeys(test for _, each in chosen for test in each.tests))
+            status, said = bench.test(dict.fromkeys(test for _, each in chosen for test in each.tests), patience=None)
             if status != 0:
                 print(f"the tests fail without a mutation: {said}")
                 return 1
