@@ -4,13 +4,14 @@
     python benchmarks/at_size.py run --records results/records --lanes table-sentinel table-cdqn
     python benchmarks/at_size.py show
 
-A program of the highway compiles for a minute or more, most of it on one core, and a training of few runs leaves a GPU
-waiting for its launches. Therefore every lane is a process of its own, which computes some of the cells that
-`sentinel reproduce` asks for, and puts their records where that command finds them: afterwards `sentinel reproduce NAME
---preset tuned --runs 50 --seed 3000 --records DIR` only writes its page. What has a record is not computed again, and
-a cell that was stopped begins anew. Where NVIDIA's multi-process service is installed, it is started for these
-processes: the longest lanes come first, and the others get a part of the multiprocessors each. The seconds that records
-tell are those of a shared GPU. ``--quick`` makes everything tiny: it shows that all parts work.
+A program of the highway compiles for a minute or more, most of it on one core, and a training of few runs leaves a
+GPU waiting for its launches. Therefore every lane is a process of its own, which computes some of the cells that
+`sentinel reproduce` asks for, and puts their records where that command finds them: afterwards `sentinel reproduce
+NAME --preset tuned --runs 50 --seed 3000 --records DIR` only writes its page. What has a record is not computed
+again, and a cell that was stopped begins anew, or with `--at-once N` at the N runs where it stopped. Where NVIDIA's
+multi-process service is installed, it is started for these processes: the longest lanes come first, and the others
+get a part of the multiprocessors each. The seconds that records tell are those of a shared GPU. ``--quick`` makes
+everything tiny: it shows that all parts work.
 """
 
 import argparse
@@ -27,10 +28,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-# Between two checkpoints of a cell: a checkpoint of all replays takes as long as a good part of the training.
+# Seconds between two checkpoints of a cell: a checkpoint of all replays takes as long as a good part of the training.
 NEVER = 1e9
 MPS = "nvidia-cuda-mps-control"
-RUNS, SEED, CAUTIOUS = 50, 3_000, "caution-"
+RUNS, SEED = 50, 3_000
+# What the names of the pieces of the study of caution begin with, and how many there are.
+CAUTION, PIECES = "caution-", 5
 
 
 class Lane(NamedTuple):
@@ -108,11 +111,11 @@ def compute(part: str, records: Path, quick: bool, at_once: int | None) -> None:
             told[0] = time.monotonic()
             say(f"{part}: {progress}")
 
-    if part.startswith(CAUTIOUS):
-        number = int(part.removeprefix(CAUTIOUS))
+    if part.startswith(CAUTION):
+        number = int(part.removeprefix(CAUTION))
         settings = caution.SETTINGS.made_quick() if quick else caution.SETTINGS
         with contextlib.suppress(Unfinished):
-            caution.run(settings, report, Execution(records, shard=(number, 5)))
+            caution.run(settings, report, Execution(records, shard=(number, PIECES)))
         return
     cells, apart = cells_of(quick)[part]
     store = Store(records)

@@ -53,7 +53,9 @@ def pytest_collection_modifyitems(items):
     """Put modules that compile alike next to each other; note the attack that a test makes for its report."""
     # Between modules that compile differently all that was compiled is forgotten, which takes seconds. What takes
     # longest comes first, and the doctests stay last: the processes of a parallel run then end together.
-    items.sort(key=lambda item: _way(item.path, item.config.rootpath, item.getparent(pytest.Module)), reverse=True)
+    items.sort(
+        key=lambda item: _compiles_as(item.path, item.config.rootpath, item.getparent(pytest.Module)), reverse=True
+    )
     for item in items:
         if marker := item.get_closest_marker("attack"):
             (name,) = marker.args
@@ -123,7 +125,7 @@ def _quick_options(*args, env_options_overrides=None, **kwargs):
     return _usual_options(*args, env_options_overrides=_quick | (env_options_overrides or {}), **kwargs)
 
 
-def _way(path: Path, root: Path, module: pytest.Module | None) -> tuple[bool, bool]:
+def _compiles_as(path: Path, root: Path, module: pytest.Module | None) -> tuple[bool, bool]:
     """How a module compiles: whether as users do, and whether XLA optimises."""
     place = path.relative_to(root).as_posix()
     exact = place.startswith((*OPTIMISED, *SAME_BITS)) and not getattr(module and module.obj, "COMPILE_QUICKLY", False)
@@ -144,5 +146,5 @@ def optimised(request):
 
     A module that compiles much and computes next to nothing says ``COMPILE_QUICKLY = True``.
     """
-    exact, optimise = _way(request.path, request.config.rootpath, request.node)
+    exact, optimise = _compiles_as(request.path, request.config.rootpath, request.node)
     _compile_with(_usual_options if exact else _quick_options, optimise)

@@ -254,7 +254,7 @@ MUTATIONS: list[Mutation] = [
     ),
     m(
         "nets/encoders.py",
-        "_largest(x) if norm else jnp.max(x, axis=0)",
+        "_largest(x) if self.layer_norm else jnp.max(x, axis=0)",
         "jnp.max(x, axis=0)",
         "nets/test_normalisation.py::test_gains_and_shifts_are_ones_and_zeros_that_learn",
     ),

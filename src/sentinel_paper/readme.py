@@ -84,4 +84,4 @@ def _computed(page: Mapping[str, Any]) -> str:
     devices = sorted({row.get("device", "") for row in rows} - {""})
     with from_file(f"{page['folder']}/{page['name']}.json", "page"):
         seconds = sum(float(row.get("s training") or 0) / int(row.get("cells at once") or 1) for row in rows)
-    return f", on {' and '.join(devices)}, {seconds:.0f} s of training, all programs added up" if devices else ""
+    return f", on {' and '.join(devices)}, {seconds:.0f} s of training in total over all programs" if devices else ""

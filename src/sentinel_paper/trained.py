@@ -17,8 +17,8 @@ GridReport = Callable[[GridProgress], None]
 # Options are chosen on the seeds before it, results are reported on those from it on.
 FIRST_SEED = 1_000
 FROZEN = "frozen"
-# Of the episodes of an evaluation, for a policy that plans: its runs differ in the episodes they see alone.
-PLANNED_SHARE = 10
+# A policy that plans gets one of so many episodes of an evaluation: its runs differ only in the episodes they see.
+PLANNED_ONE_IN = 10
 # What makes any of them tiny: it shows that all parts work, not what the agents can do.
 QUICK: Mapping[str, Any] = {"runs": 2, "steps": 400, "episodes": 20, "points": 20}
 QUICK_OPTIONS: Options = {"samples": 64, "capacity": 1_000, "hidden": (16, 16)}
@@ -135,7 +135,7 @@ def cell(
         options |= {name: value for name, value in QUICK_OPTIONS.items() if name in known}
     played = [Evaluation(FROZEN, settings.episodes), *evaluations]
     if contender.only_evaluated:
-        played = [dataclasses.replace(one, episodes=max(1, one.episodes // PLANNED_SHARE)) for one in played]
+        played = [dataclasses.replace(one, episodes=max(1, one.episodes // PLANNED_ONE_IN)) for one in played]
     return Cell(
         agent=contender.agent,
         env=task.env,

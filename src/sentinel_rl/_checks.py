@@ -147,5 +147,5 @@ def _first(values: np.ndarray, where: np.ndarray) -> str:
 
 
 def on_or_none(chosen: bool | None) -> bool | None:
-    """True, or None for an option that is off: what is None does not name a run, and those of before stay the same."""
+    """True, or None for an option that is off: an identity leaves out None, so runs without it keep their names."""
     return chosen or None

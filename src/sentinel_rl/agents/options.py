@@ -148,8 +148,7 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
             "leave it out, or give epistemic or aleatory as one of these"
         )
     # What a run is named after says which networks and laws it has, not that they were chosen.
-    of = chosen["encoder"], chosen.get("hidden"), chosen.get("layer_norm")
-    chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, *of)
+    chosen |= _encoder_of(spec, chosen)
     head = make_head(chosen.pop("head"), spec, float(chosen["gamma"]), chosen["time_limit"], **known)
     if isinstance(head, QuantileHead):
         encoder = chosen["encoder"] if isinstance(chosen["encoder"], str) else ""
@@ -172,14 +171,19 @@ def baseline_options(agent: type[Any], spec: EnvSpec, options: Mapping[str, Any]
     if chosen.get("encoder") is not None:
         if known_encoder(chosen["encoder"]) == "auto" and spec.structure == "states":
             chosen["encoder"] = "mlp"  # a table is no encoder, after which a posterior could stand
-        of = chosen["encoder"], chosen.get("hidden"), chosen.get("layer_norm")
-        chosen["encoder"], chosen["hidden"] = resolve_encoder(spec, *of)
+        chosen |= _encoder_of(spec, chosen)
     elif chosen.get("layer_norm"):
         raise UsageError(
             f"layer_norm needs one of the encoders {', '.join(NORMALISABLE)}, and there is none: give encoder='mlp' or "
             "preset='learner', or leave layer_norm out"
         )
     return chosen
+
+
+def _encoder_of(spec: EnvSpec, chosen: Mapping[str, Any]) -> dict[str, Any]:
+    """The encoder that options stand for, and its sizes."""
+    of = chosen["encoder"], chosen.get("hidden"), chosen.get("layer_norm")
+    return dict(zip(("encoder", "hidden"), resolve_encoder(spec, *of), strict=True))
 
 
 def discount_for(spec: EnvSpec) -> float:

@@ -90,9 +90,10 @@ class SetEncoder(eqx.Module):
         rows = obs.reshape(-1, features)
         own, others = rows[0], rows[1:]
         x = jnp.concatenate([jnp.broadcast_to(own, others.shape), others], axis=-1)
-        for layer_weight, layer_bias, *layer_norm in shared:
-            x = jax.nn.relu(normalised(x @ layer_weight + layer_bias[None], layer_norm))
-        largest = _largest(x) if norm else jnp.max(x, axis=0)
+        for layer_weight, layer_bias, *row_norm in shared:
+            x = jax.nn.relu(normalised(x @ layer_weight + layer_bias[None], row_norm))
+        # Without layer norm the gradient is shared by rows that are equal, as it always was: networks keep their bits.
+        largest = _largest(x) if self.layer_norm else jnp.max(x, axis=0)
         pooled = jnp.concatenate([largest, jnp.mean(x, axis=0), own])
         return jax.nn.relu(normalised(pooled @ weight + bias, norm))
 
@@ -110,7 +111,8 @@ def _largest(x: Float[Array, "rows features"]) -> Float[Array, " features"]:
     """The maximum over rows, with the gradient of the first row that has it.
 
     The gradient of `jnp.max` is divided by the number of rows that equal the maximum. XLA may compute a product and a
-    sum, with which layer norm ends, twice with different roundings: then no row equals it, and the gradient is NaN.
+    sum, with which layer norm ends, twice with different roundings: then no row may equal it, and the gradient is
+    0 / 0.
     """
     first = jax.nn.one_hot(jnp.argmax(x, axis=0), x.shape[0], axis=0, dtype=x.dtype)
     return jnp.sum(x * first, axis=0)

@@ -22,7 +22,7 @@ from sentinel_rl.training.schedule import Exploration
 from sentinel_rl.training.segments import Segments
 
 # Steps per turn of the loop on an accelerator, where a turn has a price of its own (an eighth of a step's). A segment
-# that is no longer has a step per turn: all of it in one turn would compile its world several times to save little.
+# of at most this many steps is not unrolled: its world would be compiled several times to save little.
 _UNROLL = 4
 # Folded into a run's key for its bouts: apart from the numbers of steps (from 0 up) and of updates (from 2^32 down).
 _BOUTS = 2**31

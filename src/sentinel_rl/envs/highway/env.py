@@ -242,7 +242,9 @@ class Highway(eqx.Module):
 
     def _name(self) -> str:
         """The name of the preset or scenario that this is, or that of them all."""
-        return next((name for name, env in _named(type(self)) if (env == self) is True), "sentinel/highway")
+        return next(
+            (name for name, env in _presets_and_scenarios(type(self)) if (env == self) is True), "sentinel/highway"
+        )
 
     def _intervened(self, state: HighwayState) -> HighwayState:
         """The state after the events that are due before a decision."""
@@ -313,7 +315,7 @@ def _step(env: Highway, state: HighwayState, action: Int[Array, "..."]) -> tuple
 
 
 @functools.cache
-def _named(kind: type[Highway]) -> tuple[tuple[str, Highway], ...]:
+def _presets_and_scenarios(kind: type[Highway]) -> tuple[tuple[str, Highway], ...]:
     """The presets and scenarios with their names: made once, as every `Highway.spec` compares with them."""
     known = {f"sentinel/{name}": settings for name, settings in PRESETS.items()}
     known |= {each.env: each.settings(STRENGTH) for each in SCENARIOS.values()}
