@@ -27,6 +27,8 @@ from sentinel_rl.training.population import use_all_cores
 from sentinel_rl.training.schedule import Plan
 
 STEPS = 10_000
+# The layers, batch and updates that QR-DQN has below; the default learner has larger ones.
+PAPER: dict[str, Any] = {"preset": "paper"}
 
 
 def qr_dqn() -> float | None:
@@ -49,7 +51,7 @@ def qr_dqn() -> float | None:
 def host() -> float:
     """Steps a second of SENTINEL-4 on Gymnasium's CartPole-v1, one environment."""
     world = GymnasiumWorld(gymnasium.make("CartPole-v1"), seed=0)
-    run = HostRun(make_sentinel(CartPole(500).spec), world, Plan(), seed=0)
+    run = HostRun(make_sentinel(CartPole(500).spec, **PAPER), world, Plan(), seed=0)
     for _ in range(1_000):
         run.step()
     return _rate(lambda: [run.step() for _ in range(STEPS)] and None, STEPS)
@@ -58,7 +60,7 @@ def host() -> float:
 def fused(seeds: int = 20, k: int = 4) -> float:
     """Steps a second of a population on the JAX twin, all cores."""
     env, plan = CartPole(500), Plan(steps=STEPS)
-    agents = [make_sentinel(env.spec, k=k)] * seeds
+    agents = [make_sentinel(env.spec, k=k, **PAPER)] * seeds
     next(iter(Training(agents, env, plan, list(range(seeds))).chunks()))
     training = Training(agents, env, plan, list(range(seeds)))
     return _rate(lambda: train(training), seeds * STEPS)
