@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from sentinel_rl._mapping import over_first_axis
 from sentinel_rl.nets.initial import Init, glorot_uniform
 
 Layout = Literal["separate", "shared"]
@@ -49,11 +50,13 @@ class Networks(eqx.Module):
     def per_member(self, obs: Float[Array, "K batch obs"]) -> Float[Array, "K batch A n"]:
         """Return each member's logits on observations of its own."""
 
-        def one(member: Networks, x: Array) -> Array:
-            ensemble: Networks = jax.tree.map(lambda leaf: leaf[None], member)
-            return ensemble(x)[0]
+        def member(weights: tuple[Array, ...], biases: tuple[Array, ...], x: Float[Array, " obs"]) -> Array:
+            logits = over_first_axis(lambda *network: _mlp(*network, x))(weights, biases)
+            return logits.reshape(self.num_actions, -1)
 
-        return jax.vmap(jax.vmap(one, in_axes=(None, 0)))(self, obs)
+        many = jax.vmap(member, in_axes=(None, None, 0))
+        logits: Array = over_first_axis(many)(self.weights, self.biases, self._scaled(obs))
+        return logits
 
     def features(self, obs: Float[Array, " obs"]) -> Float[Array, "K features"]:
         """Return what the last layers of every member see of one observation, of all its actions side by side."""
@@ -61,8 +64,8 @@ class Networks(eqx.Module):
         features = jax.vmap(jax.vmap(_hidden, in_axes), in_axes)(self.weights, self.biases, self._scaled(obs))
         return features.reshape(features.shape[0], -1)
 
-    def _scaled(self, obs: Float[Array, " obs"]) -> Float[Array, " obs"]:
-        return obs if self.scale is None else obs * jnp.asarray(self.scale, obs.dtype)
+    def _scaled(self, obs: Float[Array, "*many obs"]) -> Float[Array, "*many obs"]:
+        return obs if self.scale is None else obs * jnp.broadcast_to(jnp.asarray(self.scale, obs.dtype), obs.shape)
 
     @property
     def parameters(self) -> int:

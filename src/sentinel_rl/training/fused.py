@@ -15,6 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
+from sentinel_rl._mapping import over_first_axis
 from sentinel_rl.agents.agent import Agent, Metrics, act_in
 from sentinel_rl.envs.spec import Env, TimeStep
 from sentinel_rl.replay import Transition
@@ -133,18 +134,6 @@ def _seed_keys(seed_key: jax.Array) -> jax.Array:
     return jax.random.split(seed_key, 3)
 
 
-def each_run(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Map a function of one run over stacked runs; a run alone is computed without a batch."""
-
-    def mapped(*args: Any) -> Any:
-        if jax.tree.leaves(args)[0].shape[0] == 1:
-            alone = function(*jax.tree.map(lambda leaf: jnp.squeeze(leaf, 0), args))
-            return jax.tree.map(lambda leaf: leaf[None], alone)
-        return jax.vmap(function)(*args)
-
-    return mapped
-
-
 def join(trees: Sequence[Any]) -> Any:
     """Stacked runs as one stack."""
     return trees[0] if len(trees) == 1 else jax.tree.map(lambda *leaves: jnp.concatenate(leaves), *trees)
@@ -192,18 +181,18 @@ def run_chunk(
 
     def keys_of(t: Array) -> StepKeys:
         times = jnp.full(sum(sizes), t)
-        keys: StepKeys = each_run(step_keys)(run_keys, times)
+        keys: StepKeys = over_first_axis(step_keys)(run_keys, times)
         if exploration.bout is None:
             return keys
-        return keys._replace(act=each_run(lambda key, now: act_key(key, now, exploration.bout))(run_keys, times))
+        return keys._replace(act=over_first_axis(lambda key, now: act_key(key, now, exploration.bout))(run_keys, times))
 
     def advance(t: Array, keys: StepKeys, carry: _Carry) -> _Carry:
         epsilon = exploration.epsilon(t)
-        act = each_run(lambda agent, state, world, obs, key: act_in(agent, state, env, world, obs, epsilon, key))
-        observe = each_run(lambda agent, state, seen, key: agent.observe(state, t + exploration.before, seen, key))
+        act = over_first_axis(lambda agent, state, world, obs, key: act_in(agent, state, env, world, obs, epsilon, key))
+        observe = over_first_axis(lambda agent, state, seen, key: agent.observe(state, t + exploration.before, seen, key))
         own = zip(agents, carry.agents, cut((carry.worlds, carry.obs, keys.act), sizes), strict=True)
         action = join([act(agent, state, *seen) for agent, state, seen in own])
-        worlds, obs, after = each_run(lambda *world: _step_world(env, *world))(
+        worlds, obs, after = over_first_axis(lambda *world: _step_world(env, *world))(
             carry.worlds, action, keys.step, keys.reset
         )
         seen = Transition(carry.obs, action, after.reward, after.obs, after.terminated, after.truncated)
@@ -214,7 +203,7 @@ def run_chunk(
         return _Carry(states, worlds, obs, rows)
 
     def learn(states: list[Any], update: Int[Array, ""]) -> tuple[list[Any], list[Metrics]]:
-        each = each_run(lambda agent, state, key: agent.learn(state, update, learn_key(key, update)))
+        each = over_first_axis(lambda agent, state, key: agent.learn(state, update, learn_key(key, update)))
         learned = [each(*own) for own in zip(agents, states, own_keys, strict=True)]
         return [state for state, _ in learned], [metrics for _, metrics in learned]
 

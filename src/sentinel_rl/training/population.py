@@ -14,6 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
+from sentinel_rl._mapping import over_first_axis
 from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.training.fused import (
@@ -21,7 +22,6 @@ from sentinel_rl.training.fused import (
     RunState,
     StepTrace,
     cut,
-    each_run,
     join,
     run_chunk,
     seed_key,
@@ -227,6 +227,6 @@ def sharded(one: Callable[..., Any], mesh: Mesh) -> Callable[..., Any]:
     """Map a function of one run over a group, devices side by side."""
     split = PartitionSpec("runs")
     mapped: Callable[..., Any] = jax.shard_map(
-        each_run(one), mesh=mesh, in_specs=split, out_specs=split, check_vma=False
+        over_first_axis(one), mesh=mesh, in_specs=split, out_specs=split, check_vma=False
     )
     return mapped

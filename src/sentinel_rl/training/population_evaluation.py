@@ -13,6 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array
 
+from sentinel_rl._mapping import over_first_axis
 from sentinel_rl.agents.agent import Agent, greedy_in
 from sentinel_rl.envs.spec import Diagnosed, Env
 from sentinel_rl.errors import UsageError
@@ -20,7 +21,7 @@ from sentinel_rl.replay import map_replays
 from sentinel_rl.storage.configuration import plain, restored
 from sentinel_rl.training.compiled import Training
 from sentinel_rl.training.evaluation import LIMIT, Player, play
-from sentinel_rl.training.fused import Population, each_run
+from sentinel_rl.training.fused import Population
 from sentinel_rl.training.population import Fleet, joined, stack_agents
 
 # Episodes side by side on one device, of all its runs together: enough to fill it, and within its memory.
@@ -197,7 +198,7 @@ def _player(kind: Population, env: Env, episodes: int) -> Player:
 
         def of_all(*decisions: Any) -> Any:
             by_run = jax.tree.map(lambda leaf: leaf.reshape(kind.size, episodes, *leaf.shape[1:]), decisions)
-            told = each_run(of_run)(kind.agents, kind.runs.agent, *by_run)
+            told = over_first_axis(of_run)(kind.agents, kind.runs.agent, *by_run)
             return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), told)
 
         return of_all
