@@ -165,6 +165,18 @@ def test_a_shared_draw_counts_for_those_who_may_see_it(capacity, masks, seed):
     np.testing.assert_array_equal(weights, np.array(masks, np.float32)[numbers].T)
 
 
+@pytest.mark.parametrize("steps", [1, 5, 40])
+def test_one_that_sees_everything_may_share_its_draw(steps: int):
+    """VDQN and UA-DQN do, and need not search for what is alive."""
+    replay = init_replay(8, OBS, 1)
+    for t in range(steps):
+        replay = add(replay, jnp.asarray(t), jnp.ones(1))
+    own, shared = replay.sample(jax.random.key(3), DRAWS), replay.sample_shared(jax.random.key(3), DRAWS)
+    np.testing.assert_array_equal(own.number[0], shared.number)
+    np.testing.assert_array_equal(own.weights, shared.weights)
+    assert set(np.asarray(shared.number).tolist()) <= set(range(max(0, steps - 8), steps))
+
+
 def test_shared_draws_are_uniform():
     replay = filled(5, [[1.0, 0.0, 1.0]] * 7)
     numbers = np.asarray(sample_shared(replay, jax.random.key(0), 5_000).number)

@@ -7,14 +7,14 @@ import jax
 import jax.numpy as jnp
 
 
-def over_first_axis(function: Callable[..., Any]) -> Callable[..., Any]:
+def each_of(function: Callable[..., Any]) -> Callable[..., Any]:
     """Map a function over the first axis of all its arguments; an axis of length 1 is taken off instead.
 
     One alone is computed without a batch. Matrix products with axes of length 1 are slow on a GPU as well: XLA computes
     their gradients transposed, and every step of the optimiser transposes them back.
 
     Example:
-        >>> mapped = over_first_axis(lambda x, y: x + y)
+        >>> mapped = each_of(lambda x, y: x + y)
         >>> print(mapped(jnp.ones(1), jnp.ones(1)), mapped(jnp.ones(2), jnp.arange(2.0)))
         [2.] [1. 2.]
     """

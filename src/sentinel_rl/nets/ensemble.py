@@ -8,7 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from sentinel_rl._checks import shown
-from sentinel_rl._mapping import over_first_axis
+from sentinel_rl._mapping import each_of
 from sentinel_rl.envs.spec import EnvSpec
 from sentinel_rl.errors import UsageError
 from sentinel_rl.nets.cnn import SMALLEST, CNNEncoder
@@ -51,7 +51,7 @@ class EncodedNetworks(eqx.Module):
     def per_member(self, obs: Float[Array, "K batch obs"]) -> Float[Array, "K batch A n"]:
         """Return each member's outputs on observations of its own."""
         many = jax.vmap(self._member, in_axes=(None, None, None, 0))
-        outputs: Array = over_first_axis(many)(*self._arrays, obs)
+        outputs: Array = each_of(many)(*self._arrays, obs)
         return outputs
 
     def columns(self, obs: Float[Array, "batch obs"]) -> Float[Array, "K A n batch"]:

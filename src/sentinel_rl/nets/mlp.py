@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from sentinel_rl._mapping import over_first_axis
+from sentinel_rl._mapping import each_of
 from sentinel_rl.nets.initial import Init, glorot_uniform
 
 Layout = Literal["separate", "shared"]
@@ -51,11 +51,11 @@ class Networks(eqx.Module):
         """Return each member's logits on observations of its own."""
 
         def member(weights: tuple[Array, ...], biases: tuple[Array, ...], x: Float[Array, " obs"]) -> Array:
-            logits = over_first_axis(lambda *network: _mlp(*network, x))(weights, biases)
+            logits: Array = each_of(lambda *head: _mlp(head[0], head[1], x))(weights, biases)
             return logits.reshape(self.num_actions, -1)
 
         many = jax.vmap(member, in_axes=(None, None, 0))
-        logits: Array = over_first_axis(many)(self.weights, self.biases, self._scaled(obs))
+        logits: Array = each_of(many)(self.weights, self.biases, self._scaled(obs))
         return logits
 
     def features(self, obs: Float[Array, " obs"]) -> Float[Array, "K features"]:

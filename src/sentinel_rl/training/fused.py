@@ -4,7 +4,7 @@ Steps are made in segments that end with an update, segments in chunks of a seco
 reports and looks for NaN. All runs share one clock: learning happens when it is due, not at every step.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import partial
 from operator import itemgetter
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float, Int
 
-from sentinel_rl._mapping import over_first_axis
+from sentinel_rl._mapping import each_of
 from sentinel_rl.agents.agent import Agent, Metrics, act_in
 from sentinel_rl.envs.spec import Env, TimeStep
 from sentinel_rl.replay import Transition
@@ -181,18 +181,18 @@ def run_chunk(
 
     def keys_of(t: Array) -> StepKeys:
         times = jnp.full(sum(sizes), t)
-        keys: StepKeys = over_first_axis(step_keys)(run_keys, times)
+        keys: StepKeys = each_of(step_keys)(run_keys, times)
         if exploration.bout is None:
             return keys
-        return keys._replace(act=over_first_axis(lambda key, now: act_key(key, now, exploration.bout))(run_keys, times))
+        return keys._replace(act=each_of(lambda key, now: act_key(key, now, exploration.bout))(run_keys, times))
 
     def advance(t: Array, keys: StepKeys, carry: _Carry) -> _Carry:
         epsilon = exploration.epsilon(t)
-        act = over_first_axis(lambda agent, state, world, obs, key: act_in(agent, state, env, world, obs, epsilon, key))
-        observe = over_first_axis(lambda agent, state, seen, key: agent.observe(state, t + exploration.before, seen, key))
+        act = each_of(lambda agent, state, world, obs, key: act_in(agent, state, env, world, obs, epsilon, key))
+        observe = each_of(lambda agent, state, seen, key: agent.observe(state, t + exploration.before, seen, key))
         own = zip(agents, carry.agents, cut((carry.worlds, carry.obs, keys.act), sizes), strict=True)
         action = join([act(agent, state, *seen) for agent, state, seen in own])
-        worlds, obs, after = over_first_axis(lambda *world: _step_world(env, *world))(
+        worlds, obs, after = each_of(lambda *world: _step_world(env, *world))(
             carry.worlds, action, keys.step, keys.reset
         )
         seen = Transition(carry.obs, action, after.reward, after.obs, after.terminated, after.truncated)
@@ -203,7 +203,7 @@ def run_chunk(
         return _Carry(states, worlds, obs, rows)
 
     def learn(states: list[Any], update: Int[Array, ""]) -> tuple[list[Any], list[Metrics]]:
-        each = over_first_axis(lambda agent, state, key: agent.learn(state, update, learn_key(key, update)))
+        each = each_of(lambda agent, state, key: agent.learn(state, update, learn_key(key, update)))
         learned = [each(*own) for own in zip(agents, states, own_keys, strict=True)]
         return [state for state, _ in learned], [metrics for _, metrics in learned]
 

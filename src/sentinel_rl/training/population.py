@@ -14,7 +14,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
-from sentinel_rl._mapping import over_first_axis
+from sentinel_rl._mapping import each_of
 from sentinel_rl.agents.agent import Agent, Metrics
 from sentinel_rl.envs.spec import Env
 from sentinel_rl.training.fused import (
@@ -227,6 +227,6 @@ def sharded(one: Callable[..., Any], mesh: Mesh) -> Callable[..., Any]:
     """Map a function of one run over a group, devices side by side."""
     split = PartitionSpec("runs")
     mapped: Callable[..., Any] = jax.shard_map(
-        over_first_axis(one), mesh=mesh, in_specs=split, out_specs=split, check_vma=False
+        each_of(one), mesh=mesh, in_specs=split, out_specs=split, check_vma=False
     )
     return mapped

@@ -13,7 +13,7 @@ import numpy as np
 from jax.sharding import Mesh, PartitionSpec
 from jaxtyping import Array
 
-from sentinel_rl._mapping import over_first_axis
+from sentinel_rl._mapping import each_of
 from sentinel_rl.agents.agent import Agent, greedy_in
 from sentinel_rl.envs.spec import Diagnosed, Env
 from sentinel_rl.errors import UsageError
@@ -198,7 +198,7 @@ def _player(kind: Population, env: Env, episodes: int) -> Player:
 
         def of_all(*decisions: Any) -> Any:
             by_run = jax.tree.map(lambda leaf: leaf.reshape(kind.size, episodes, *leaf.shape[1:]), decisions)
-            told = over_first_axis(of_run)(kind.agents, kind.runs.agent, *by_run)
+            told = each_of(of_run)(kind.agents, kind.runs.agent, *by_run)
             return jax.tree.map(lambda leaf: leaf.reshape(-1, *leaf.shape[2:]), told)
 
         return of_all
