@@ -61,7 +61,7 @@ def _draw_points(panel: Axes, arms: Sequence[Arm], points: Sequence[tuple[Arm, M
             panel.annotate(
                 f"{measures.aleatory:g}".removeprefix("0"),
                 (speed, crashes),
-                (4, 4),
+                (4, -10) if arm.kind == "additive" else (4, 4),
                 textcoords="offset points",
                 fontsize=8,
                 color=colour,

@@ -51,7 +51,7 @@ def judged(records: Records) -> list[Finding]:
     """All findings; a question whose cells are not there is undecided."""
     found = [*_training(records), *_driving(records), *_gaps(records), *_small(records)]
     answered = {finding.claim.name for finding in found}
-    why = f"Not run yet: {', '.join(records.missing) or 'its agents'}."
+    why = f"Not run yet: {'; '.join(records.missing) or 'its agents'}."
     return [
         *found,
         *(

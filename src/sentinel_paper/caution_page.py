@@ -13,6 +13,7 @@ from sentinel_paper.caution_cells import (
     GAPS,
     HIGHWAY,
     LOG_UPDATES,
+    NEUTRAL,
     SMALL,
     Arm,
     World,
@@ -47,7 +48,7 @@ def publish_study(name: str, records: Records, findings: Sequence[Finding], out:
     page = Page(
         name,
         records.settings,
-        setup(records),
+        f"{advice(findings)}\n\n{setup(records)}",
         results(records),
         findings,
         words(records, findings),
@@ -65,7 +66,7 @@ def publish_study(name: str, records: Records, findings: Sequence[Finding], out:
 def setup(records: Records) -> str:
     """What was computed, and by which rules."""
     settings = records.settings
-    missing = f" Not run yet: {', '.join(records.missing)}." if records.missing else ""
+    missing = f" Not run yet: {'; '.join(records.missing)}." if records.missing else ""
     return (
         f"Not a claim of the paper: a study of when composite risk (CVaR {ALPHA:g} of CVaR {ALPHA:g}) pays against "
         f"additive (CVaR {ALPHA:g} of each member's law, their mean) and neutral. Every arm is SENTINEL-4 with the "
@@ -140,7 +141,7 @@ def words(records: Records, findings: Sequence[Finding]) -> str:
     )
     others = ("pays-in-training", "gap-is-known", "gap-is-avoided", "tail-is-better", "tightening-helps")
     parts += [_answered(name, findings) for name in others]
-    return "\n\n".join([advice(findings), *parts, *best_scores(records)])
+    return "\n\n".join([*parts, *best_scores(records)])
 
 
 def advice(findings: Sequence[Finding]) -> str:
@@ -252,7 +253,8 @@ def _sections(name: str, records: Records, out: Path) -> tuple[list[Section], li
                 "Small worlds with known answers",
                 "Mean and lower tails of the exact law of the return of the greedy policy of every run, means over the "
                 "runs with 95 % intervals, beside the best that any policy can do and what was printed for CeSoR's "
-                "maze, which is not the same world: it walks on a continuous plane.",
+                "maze, which is not the same world: it walks on a continuous plane."
+                + "".join(f" {sentence}" for world in small if (sentence := unlearnt(records, world))),
                 small_rows(records, small),
                 f"{name}-small",
             )
@@ -395,6 +397,22 @@ def small_rows(records: Records, worlds: Sequence[World]) -> list[Row]:
 
 def _exact(world: World, agent: str, mean: str, tail: str, deep: str) -> Row:
     return {"world": world.name, "agent": agent, "mean": mean, "CVaR .25": tail, "CVaR .05": deep}
+
+
+def unlearnt(records: Records, world: World) -> str:
+    """A sentence where even neutral agents have not learnt a small world: what their measures do is not seen there."""
+    neutral = Arm(NEUTRAL)
+    if neutral not in records.arms(world):
+        return ""
+    found = summarise(records.laws(world, neutral)["mean"])
+    best = optima(world)["best mean, exact"][0]
+    if found.high > best - world.made().goal_reward / 4:
+        return ""
+    return (
+        f"Neutral agents do not learn the {world.name}: their mean return is {found.mean:.1f} "
+        f"[{found.low:.1f}, {found.high:.1f}], the best {best:.2f}. What "
+        "differs between the arms there is how they explore and learn, and says little of the measures."
+    )
 
 
 def gap_rows(records: Records, worlds: Sequence[World]) -> list[Row]:

@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import json
+from unittest import mock
 
 import jax
 import numpy as np
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 from sentinel_paper import caution, caution_cells, caution_looks, caution_page
 from sentinel_paper.caution_cells import (
     ADDITIVE,
+    CLIFF,
     COMPOSITE,
     GUARDED,
     HIGHWAY,
@@ -181,7 +183,8 @@ def test_the_page_says_what_the_numbers_say(faked, tmp_path):
     assert set(verdicts["pays-in-training"].values()) == {Verdict.HOLDS}
     assert set(verdicts["tail-is-better"].values()) == {Verdict.UNDECIDED}, "all have the same policy"
     page = json.loads((out / "caution.json").read_text())
-    assert "caution pays in some traffic that was never seen and costs in other" in page["words"]
+    answer = "At equal speed, caution pays in some traffic that was never seen and costs in other"
+    assert page["setup"].startswith(answer), "the answer comes first"
     assert "What tells a gap best, by mean AUROC: logged maze: " in page["words"]
     row = next(row for row in page["results"] if row["world"] == "blocked")
     assert (row["verdict"], row["acting"]) == ("pays", "composite .25 against neutral")
@@ -210,7 +213,7 @@ def test_pieces_are_kept_and_the_page_says_which_are_missing(faked, tmp_path, mo
     settings = dataclasses.replace(Settings(), runs=14, steps=1_000)
     found = caution.run(settings, None, Execution(tmp_path / "results" / "records", shard=(1, 5)))
     assert [name.split(",")[0] for name in found.missing] == ["highway", "highway with a gap", "highway with a gap"]
-    assert f"Not run yet: {', '.join(found.missing)}." in caution_page.setup(found)
+    assert f"Not run yet: {'; '.join(found.missing)}." in caution_page.setup(found)
     assert {one.claim.name for one in caution.findings(found)} == set(CLAIMS)
     with pytest.raises(Unfinished):
         caution.run(SMALLER, None, Execution(tmp_path / "elsewhere", shard=(2, 5)))
@@ -239,6 +242,16 @@ def test_actions_in_all_cells_have_an_exact_law():
     best = best_mean(GUARDED.made()).value
     assert np.all(laws["mean"] <= best + 1e-9)
     assert np.all(laws["CVaR .05"] <= laws["CVaR .25"] + 1e-9)
+
+
+@pytest.mark.parametrize(("mean", "told"), [(6.6, ""), (3.0, ""), (-10.0, "best 6.72")])
+def test_a_world_that_even_neutral_agents_do_not_learn_is_named(mean, told):
+    records = mock.Mock(**{"arms.return_value": [Arm(NEUTRAL)], "laws.return_value": {"mean": np.full(30, mean)}})
+    sentence = caution_page.unlearnt(records, CLIFF)
+    assert told in sentence
+    assert ("do not learn the windy cliff" in sentence) == bool(told)
+    records.arms.return_value = [Arm(COMPOSITE)]
+    assert caution_page.unlearnt(records, CLIFF) == ""
 
 
 def test_a_log_never_shows_the_gap():
