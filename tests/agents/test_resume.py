@@ -21,9 +21,9 @@ from tests.training.results import assert_same_folder, assert_same_result
 COMPILE_QUICKLY = True
 
 ENV = CartPole(200)
-# Beside every agent as it is: other laws, draws that look ahead, and layers that are normalised.
+# Beside every agent as it is: other laws, draws that look ahead, layers that are normalised, and averages.
 AHEAD = {"preset": "learner", "head": "quantile", "n_step": 3, "max_grad_norm": 1.0, "explore": "member"}
-OTHER = OPTIONS["sentinel"] | AHEAD | {"layer_norm": True}
+OTHER = OPTIONS["sentinel"] | AHEAD | {"layer_norm": True, "average_over": 2, "target_every": 1}
 AGENTS: dict[str, dict[str, Any]] = {**OPTIONS, "sentinel, quantiles, layer norm": OTHER}
 SEEDS = [4, 9]
 

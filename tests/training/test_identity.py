@@ -49,6 +49,7 @@ OTHER: dict[str, Any] = {
     "n_step": 9,
     "stretch": True,
     "max_grad_norm": 9.0,
+    "average_over": 9,
     "k": 9,
     "epistemic": CVaR(0.3),
     "aleatory": Expectation(),

@@ -59,11 +59,11 @@ def saved(path: Path, name: str = "sentinel", **options: Any) -> tuple[Path, Any
     return save_policy(path / "agent", agent, state, HANDLE, name, typed, seed=3, steps=120), agent, state
 
 
-NORMALISED = OPTIONS["sentinel"] | {"encoder": "mlp", "layer_norm": True}
+NORMALISED = OPTIONS["sentinel"] | {"encoder": "mlp", "layer_norm": True, "average_over": 2}
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [*OPTIONS.items(), ("sentinel", NORMALISED)], ids=[*OPTIONS, "sentinel, layer norm"]
+    ("name", "options"), [*OPTIONS.items(), ("sentinel", NORMALISED)], ids=[*OPTIONS, "sentinel, layer norm, averaged"]
 )
 def test_every_agent_comes_back(name: str, options: dict[str, Any], tmp_path: Path):
     path, agent, state = saved(tmp_path, name, **options)

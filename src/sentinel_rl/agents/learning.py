@@ -62,6 +62,8 @@ class ReplayAgent(BaseAgent):
         time_limit: a time limit ends the return (``"terminal"``) or is bootstrapped through (``"bootstrap"``).
         n_step: rewards that a target adds up before it asks the networks for the rest of the return.
         max_grad_norm: longer gradients of a minibatch are shortened to this norm; None leaves them.
+        average_over: a frozen policy acts with the mean of the networks at about so many of the latest updates of the
+            target networks, see `averaged_if`; None for the latest networks.
         pace: when it learns and explores, where the plan of a training names nothing else.
         updates: of the training, which `planned` fills in where the learning rate declines.
     """
@@ -77,6 +79,7 @@ class ReplayAgent(BaseAgent):
     time_limit: TimeLimit = eqx.field(static=True, kw_only=True, default="terminal")
     n_step: int = eqx.field(static=True, kw_only=True, default=1)
     max_grad_norm: float | Array | None = eqx.field(kw_only=True, default=None)
+    average_over: int | Array | None = eqx.field(kw_only=True, default=None)
     pace: Pace = eqx.field(static=True, kw_only=True, default=Pace())
     updates: int | Array | None = eqx.field(kw_only=True, default=None)
 
@@ -91,8 +94,14 @@ class ReplayAgent(BaseAgent):
         return self if self.learning_rate_end is None else dataclasses.replace(self, updates=updates)
 
     def policy(self, state: Any) -> Any:
-        """The online networks."""
-        return state.online
+        """The networks that a frozen policy acts with: the averaged ones, or the online ones."""
+        return state.online if state.average is None else state.average
+
+    def _averaged(self, update: Int[Array, ""], online: Any, state: Any) -> Any:
+        """The averaged networks after an update, where there are some."""
+        if self.average_over is None or state.average is None:
+            return None
+        return averaged_if(self._due(update), update // self.target_every, self.average_over, online, state.average)
 
     def report(self, state: Any) -> Metrics:
         """What `account` tells of the preferred action, averaged over the latest observations."""
@@ -158,12 +167,16 @@ class ReplayAgent(BaseAgent):
 
 
 class ReplayState(eqx.Module):
-    """Everything that changes: the parameters, those that targets are made with, Adam's moments, what was seen."""
+    """Everything that changes: the parameters, those that targets are made with, Adam's moments, what was seen.
+
+    ``average`` are the averaged parameters that a frozen policy acts with, where there are some.
+    """
 
     online: Any
     target: Any
     optimiser: optax.OptState
     replay: Any
+    average: Any = eqx.field(kw_only=True, default=None)
 
 
 class Sample(NamedTuple):
@@ -235,7 +248,9 @@ class SoleAgent(ReplayAgent):
             loss, self._adam_at(update), state.online, state.optimiser, batch, axis=0
         )
         moved = copied_if(self._due(update), self._copied(online), state.target)
-        return dataclasses.replace(state, online=online, target=moved, optimiser=optimiser), {"loss": mean}
+        average = self._averaged(update, online, state)
+        after = dataclasses.replace(state, online=online, target=moved, optimiser=optimiser, average=average)
+        return after, {"loss": mean}
 
 
 def shortened(gradient: Any, longest: float | Array) -> Any:
@@ -247,6 +262,27 @@ def shortened(gradient: Any, longest: float | Array) -> Any:
 def copied_if(due: Array, new: Any, old: Any) -> Any:
     """The new parameters if a copy is due, else the old ones: a branch, for to select reads and writes them all."""
     return jax.lax.cond(due, lambda fresh, kept: fresh, lambda fresh, kept: kept, new, old)
+
+
+def averaged_if(due: Array, copies: Int[Array, ""], over: int | Array, new: Any, average: Any) -> Any:
+    """The mean of the parameters at the copies so far, and after `over` copies an exponential one as long.
+
+    The parameters at the end of a training are one draw of a walk around good ones, their mean is nearer to the middle
+    (Polyak and Juditsky 1992; Izmailov et al. 2018). Before the first copy the average follows the parameters.
+
+    Args:
+        due: whether the parameters are copied now.
+        copies: so far, this one included.
+        over: copies that the mean goes back over.
+        new: the parameters.
+        average: their mean so far.
+    """
+    share = 1.0 / jnp.clip(copies, 1, over)
+
+    def moved(new: Any, old: Any) -> Any:
+        return jax.tree.map(lambda one, mean: mean + share * (one - mean), new, old)
+
+    return jax.lax.cond(due | (copies == 0), moved, lambda new, old: old, new, average)
 
 
 def chosen(outputs: Float[Array, "*batch A n"], action: Int[Array, "*batch"]) -> Float[Array, "*batch n"]:

@@ -299,7 +299,7 @@ _RANGES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
     **dict.fromkeys(("k", "quantiles"), _count(10_000)),
     **dict.fromkeys(("samples", "batch", "draws"), _count(1_000_000)),
     "capacity": _count(100_000_000),
-    **dict.fromkeys(("target_every", "n_step"), _LARGE),
+    **dict.fromkeys(("target_every", "n_step", "average_over"), _LARGE),
     "lam": _number(0, float("inf"), "at least 0"),
     **dict.fromkeys(("learning_rate", "learning_rate_end", "adam_eps", "kappa", "beta", "aversion"), _NOT_NEGATIVE),
     **dict.fromkeys(("noise", "initial_sd", "anchor_noise", "gain"), _POSITIVE),

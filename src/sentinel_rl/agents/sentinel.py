@@ -36,7 +36,8 @@ Explore = Literal["ensemble", "member"]
 class SentinelState(eqx.Module):
     """Everything that changes: networks, their optimisers, and what was seen; to act, ``online`` is enough.
 
-    ``tightened`` is the share of an alpha schedule that is done, ``leader`` the member that acts, where there are such.
+    ``tightened`` is the share of an alpha schedule that is done, ``leader`` the member that acts, ``average`` the
+    averaged networks that a frozen policy acts with, where there are such.
     """
 
     online: Any
@@ -46,6 +47,7 @@ class SentinelState(eqx.Module):
     replay: Any
     tightened: Any = None
     leader: Int[Array, ""] | None = None
+    average: Any = None
 
 
 class Batch(NamedTuple):
@@ -129,7 +131,8 @@ class SentinelAgent(ReplayAgent):
         tightened = None if self.alpha_start is None else jnp.zeros(())
         leader = jax.random.randint(jax.random.fold_in(key, 1), (), 0, self.k) if self.explore == "member" else None
         optimisers = self._adam.init(learnt), self._target_adam.init(learnt)
-        return SentinelState(online, online, *optimisers, replay, tightened, leader)
+        average = None if self.average_over is None else online
+        return SentinelState(online, online, *optimisers, replay, tightened, leader, average)
 
     def planned(self, updates: int) -> Self:
         """The agent with the length of its schedules."""
@@ -138,7 +141,7 @@ class SentinelAgent(ReplayAgent):
 
     def belief(self, state: SentinelState, obs: Float[Array, " obs"]) -> Belief:
         """What the members expect of every action at one observation, weighted by FTRL: laws ``[K, A, n]``."""
-        return self.belief_of(state.online, obs)
+        return self.belief_of(self.policy(state), obs)
 
     def belief_of(self, networks: Any, obs: Float[Array, " obs"], lam: float | Array | None = None) -> Belief:
         """What the members expect of every action at one observation, weighted by FTRL: laws ``[K, A, n]``."""
@@ -170,7 +173,7 @@ class SentinelAgent(ReplayAgent):
 
     def greedy(self, state: SentinelState, obs: Array, key: jax.Array) -> Int[Array, ""]:
         """Take the action of the highest composite risk, the first of equals."""
-        return best_action(self.values(state.online, obs))
+        return best_action(self.values(self.policy(state), obs))
 
     def observe(self, state: SentinelState, t: Array, transition: Transition, key: jax.Array) -> SentinelState:
         """Keep a transition, with the bootstrap weights that say which members may learn from it."""
@@ -260,7 +263,8 @@ class SentinelAgent(ReplayAgent):
         tightened = None
         if state.tightened is not None:
             tightened = share_after(update, self.updates, self.alpha_fraction)
-        after = SentinelState(online, moved, optimiser, target_optimiser, state.replay, tightened, state.leader)
+        rest = state.replay, tightened, state.leader, self._averaged(update, online, state)
+        after = SentinelState(online, moved, optimiser, target_optimiser, *rest)
         return after, {"loss": loss, **metrics}
 
     def _now(self, state: SentinelState) -> Self:

@@ -82,7 +82,9 @@ class UADQNAgent(SoleAgent):
             of = 3, spec, self.quantiles, self.encoder, self.hidden
             online = make_networks(key, *of, draw=orthogonal(self.gain), layer_norm=self.layer_norm)
         replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies, spec.in_bytes)
-        return UADQNState(online, self._copied(online), self._adam.init(online), replay, members(online, POSTERIORS))
+        average = None if self.average_over is None else online
+        adam, anchors = self._adam.init(online), members(online, POSTERIORS)
+        return UADQNState(online, self._copied(online), adam, replay, anchors, average=average)
 
     def estimates(self, networks: Nets, obs: Float[Array, " obs"]) -> Estimates:
         """The mean and both uncertainties of every action at one observation."""
@@ -90,7 +92,7 @@ class UADQNAgent(SoleAgent):
 
     def values(self, state: UADQNState, obs: Float[Array, " obs"]) -> Float[Array, " A"]:
         """``mu_a - lambda sd_a``, or ``mu_a`` where the frozen policy is neutral."""
-        told = self.estimates(state.online, obs)
+        told = self.estimates(self.policy(state), obs)
         return told.mean if self.evaluation == "neutral" else self._averse(told)
 
     def drawn_values(self, state: UADQNState, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
@@ -102,7 +104,7 @@ class UADQNAgent(SoleAgent):
 
     def account(self, state: UADQNState, obs: Float[Array, " obs"]) -> Account:
         """The value of every action, and the agent's estimates of its mean and of both uncertainties."""
-        told = self.estimates(state.online, obs)
+        told = self.estimates(self.policy(state), obs)
         spread = {"epistemic_sd": jnp.sqrt(told.epistemic_variance), "aleatory_sd": told.aleatory_sd}
         return Account(self.values(state, obs), {"mean": told.mean, **spread})
 

@@ -80,11 +80,12 @@ class VDQNAgent(SoleAgent):
             encoder = encoder_for(spec, self.encoder, self.hidden, self.layer_norm)
             online = init_encoded_posterior(net_key, spec, encoder, self.initial_sd)
         replay = init_replay(self.capacity, spec.obs_size, 1, spec.copies, spec.in_bytes)
-        return VDQNState(online, online, self._adam.init(online), replay, episode_key)
+        average = None if self.average_over is None else online
+        return VDQNState(online, online, self._adam.init(online), replay, episode_key, average=average)
 
     def values(self, state: VDQNState, obs: Float[Array, " obs"]) -> Float[Array, " A"]:
         """The score of every action, made of the same draws at every observation."""
-        return self.score(self.returns(state.online, obs, _common_key()))
+        return self.score(self.returns(self.policy(state), obs, _common_key()))
 
     def drawn_values(self, state: VDQNState, obs: Float[Array, " obs"], key: jax.Array) -> Float[Array, " A"]:
         """The values under one network of the posterior (Thompson sampling), or the score."""
@@ -132,7 +133,7 @@ class VDQNAgent(SoleAgent):
 
     def posterior_values(self, state: VDQNState, obs: Float[Array, " obs"]) -> Float[Array, "draws A"]:
         """The values of every action under the networks that an account is made of."""
-        posterior: Weights = state.online
+        posterior: Weights = self.policy(state)
         numbers = standard_normals(_common_key(), (self.draws, posterior.units + 1))
         return posterior.outputs(obs, numbers[:, :-1])
 

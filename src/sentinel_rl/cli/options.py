@@ -21,7 +21,7 @@ PLAN: dict[str, Any] = {
     "longest_bout": 64,
 }
 # Examples where the default does not tell the type.
-EXAMPLES: dict[str, Any] = {**PLAN, "hidden": (256, 256), "layer_norm": True}
+EXAMPLES: dict[str, Any] = {**PLAN, "hidden": (256, 256), "layer_norm": True, "average_over": 10}
 
 
 def parse_settings(settings: Sequence[str], agent: str = "sentinel") -> dict[str, Any]:
