@@ -49,8 +49,7 @@ class Lane(NamedTuple):
 
 
 # A million steps one after the other are the longest that there is, and wait for nobody: what they compute at once is
-# little, and the others leave multiprocessors free. Cells of the highway come first in their lanes. All lanes at once
-# take more than 25 minutes.
+# little, and the others leave multiprocessors free. All lanes at once take more than 25 minutes on an H200.
 LANES = (
     *(Lane((f"long-{name}",), 100, 0) for name in ("sentinel", "cdqn", "vdqn", "vdqn-cvar", "uadqn")),
     Lane(("table-sentinel", "size-8", "size-1-2"), 25, 2),

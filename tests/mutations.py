@@ -270,6 +270,25 @@ MUTATIONS: list[Mutation] = [
         "return chosen",
         "agents/test_options.py::test_layer_norm_that_is_off_is_nothing",
     ),
+    # averaged networks
+    m(
+        "agents/learning.py",
+        "share = 1.0 / jnp.clip(copies, 1, over)",
+        "share = 1.0 / over",
+        "agents/test_average.py::test_the_frozen_policy_has_the_mean_of_the_copies",
+    ),
+    m(
+        "agents/learning.py",
+        "due | (copies == 0), moved",
+        "due, moved",
+        "agents/test_average.py::test_before_the_first_copy_it_is_what_was_learnt",
+    ),
+    m(
+        "agents/sentinel.py",
+        "best_action(self.values(self.policy(state), obs))",
+        "best_action(self.values(state.online, obs))",
+        "agents/test_average.py::test_the_greedy_action_is_that_of_the_averages",
+    ),
     # replay
     m(
         "replay.py",

@@ -171,8 +171,10 @@ def test_one_that_sees_everything_may_share_its_draw(steps: int):
     replay = init_replay(8, OBS, 1)
     for t in range(steps):
         replay = add(replay, jnp.asarray(t), jnp.ones(1))
-    own, shared = replay.sample(jax.random.key(3), DRAWS), replay.sample_shared(jax.random.key(3), DRAWS)
-    np.testing.assert_array_equal(own.number[0], shared.number)
+    horizon = Horizon(0.9, 3, True)
+    own, shared = (draw(jax.random.key(3), DRAWS, horizon) for draw in (replay.sample, replay.sample_shared))
+    alone = jax.tree.map(lambda leaf: leaf[0], (own.transitions, own.discount, own.number))
+    jax.tree.map(np.testing.assert_array_equal, alone, (shared.transitions, shared.discount, shared.number))
     np.testing.assert_array_equal(own.weights, shared.weights)
     assert set(np.asarray(shared.number).tolist()) <= set(range(max(0, steps - 8), steps))
 

@@ -1,5 +1,6 @@
 """The questions of the study of caution, and their answers: what pays, what costs, and what does not separate."""
 
+import dataclasses
 from collections.abc import Iterable
 
 import numpy as np
@@ -25,6 +26,8 @@ from sentinel_rl.study.statistics import Side
 
 WHERE = "a question of this study"
 KNOWN = 0.9
+# The setting of a question that nothing was computed for.
+NOT_RUN = "not run"
 CLAIMS = by_name(
     Claim("pays-in-training", "Cautious agents crash less while they learn to drive.", WHERE),
     Claim("pays-as-trained", "At equal speed, composite risk crashes less in the traffic of training.", WHERE),
@@ -55,7 +58,7 @@ def judged(records: Records) -> list[Finding]:
     return [
         *found,
         *(
-            Finding(claim, "not run", Verdict.UNDECIDED, why, "not run")
+            Finding(claim, NOT_RUN, Verdict.UNDECIDED, why, NOT_RUN)
             for name, claim in CLAIMS.items()
             if name not in answered
         ),
@@ -177,11 +180,11 @@ def _small(records: Records) -> list[Finding]:
             for theirs in plain
             if ours.carrier and ours.measures == theirs.measures
         ]
-        found += [
-            _paired(claim, world.name, "exact CVaR .25", (ours, laws[ours]), (theirs, laws[theirs]), "high", 2)
-            for claim, ours, theirs in pairs
-            if ours != theirs
-        ]
+        for claim, ours, theirs in pairs:
+            if ours != theirs:
+                sides = (ours, laws[ours]), (theirs, laws[theirs])
+                one = _paired(claim, world.name, "exact CVaR .25", *sides, "high", 2)
+                found.append(dataclasses.replace(one, reason=one.reason + records.unlearnt(world)))
     return found
 
 

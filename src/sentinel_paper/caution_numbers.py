@@ -30,6 +30,8 @@ from sentinel_rl.study import Record
 Numbers = Float[np.ndarray, " runs"]
 # Tails of the small worlds: that of the agents, and that of CeSoR's printed numbers.
 TAILS = (0.25, 0.05)
+# A mean is near the best where it lacks less than this share of the goal's reward: such a policy walks to the goal.
+NEAR = 0.25
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,6 +125,21 @@ class Records:
                 found[key] = (law.mean(), *(law.cvar(alpha) for alpha in TAILS))
             rows.append(found[key])
         return dict(zip(("mean", *(f"CVaR {_short(alpha)}" for alpha in TAILS)), np.array(rows).T, strict=True))
+
+    def unlearnt(self, world: World) -> str:
+        """A sentence where most neutral agents have not learnt a small world, which hardly compares measures then."""
+        neutral = Arm(NEUTRAL)
+        if neutral not in self.arms(world):
+            return ""
+        env = world.made()
+        best, means = best_mean(env).law.mean(), self.laws(world, neutral)["mean"]
+        near = int(np.sum(means > best - NEAR * env.goal_reward))
+        if near > len(means) / 2:
+            return ""
+        return (
+            f" Only {near} of {len(means)} neutral agents come near the best mean of the {world.name} ({best:.2f}): "
+            "what differs between the arms there is how they explore and learn, and says little of the measures."
+        )
 
 
 def _short(alpha: float) -> str:

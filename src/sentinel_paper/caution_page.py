@@ -13,7 +13,6 @@ from sentinel_paper.caution_cells import (
     GAPS,
     HIGHWAY,
     LOG_UPDATES,
-    NEUTRAL,
     SMALL,
     Arm,
     World,
@@ -21,7 +20,7 @@ from sentinel_paper.caution_cells import (
     situations,
 )
 from sentinel_paper.caution_figures import draw_frontiers, draw_gaps, draw_small
-from sentinel_paper.caution_findings import CLAIMS, DUELS, KNOWN, counted, percent, told
+from sentinel_paper.caution_findings import CLAIMS, DUELS, KNOWN, NOT_RUN, counted, percent, told
 from sentinel_paper.caution_looks import SCORES
 from sentinel_paper.caution_numbers import Records, optima
 from sentinel_paper.caution_verdicts import MATCH, Driven, Outcome, outcomes
@@ -48,12 +47,13 @@ def publish_study(name: str, records: Records, findings: Sequence[Finding], out:
     page = Page(
         name,
         records.settings,
-        f"{advice(findings)}\n\n{setup(records)}",
+        setup(records),
         results(records),
         findings,
         words(records, findings),
         sections,
         about_cells({f"{world}: {arm}": record for (world, arm), record in records.found.items()}),
+        advice(findings),
     )
     with plotting.figure(13, 9) as drawing:
         draw_frontiers(drawing, records, (AS_TRAINED, *scenario_names("test")))
@@ -146,7 +146,8 @@ def words(records: Records, findings: Sequence[Finding]) -> str:
 
 def advice(findings: Sequence[Finding]) -> str:
     """What to do, as far as the verdicts say so."""
-    by_claim = {name: [one.verdict for one in findings if one.claim.name == name] for name in CLAIMS}
+    judged = [one for one in findings if one.setting != NOT_RUN]
+    by_claim = {name: [one.verdict for one in judged if one.claim.name == name] for name in CLAIMS}
     driving = [
         verdict
         for name in ("pays-under-shift", "additive-pays-under-shift", "carrier-pays-under-shift")
@@ -254,7 +255,7 @@ def _sections(name: str, records: Records, out: Path) -> tuple[list[Section], li
                 "Mean and lower tails of the exact law of the return of the greedy policy of every run, means over the "
                 "runs with 95 % intervals, beside the best that any policy can do and what was printed for CeSoR's "
                 "maze, which is not the same world: it walks on a continuous plane."
-                + "".join(f" {sentence}" for world in small if (sentence := unlearnt(records, world))),
+                + "".join(records.unlearnt(world) for world in small),
                 small_rows(records, small),
                 f"{name}-small",
             )
@@ -397,22 +398,6 @@ def small_rows(records: Records, worlds: Sequence[World]) -> list[Row]:
 
 def _exact(world: World, agent: str, mean: str, tail: str, deep: str) -> Row:
     return {"world": world.name, "agent": agent, "mean": mean, "CVaR .25": tail, "CVaR .05": deep}
-
-
-def unlearnt(records: Records, world: World) -> str:
-    """A sentence where even neutral agents have not learnt a small world: what their measures do is not seen there."""
-    neutral = Arm(NEUTRAL)
-    if neutral not in records.arms(world):
-        return ""
-    found = summarise(records.laws(world, neutral)["mean"])
-    best = optima(world)["best mean, exact"][0]
-    if found.high > best - world.made().goal_reward / 4:
-        return ""
-    return (
-        f"Neutral agents do not learn the {world.name}: their mean return is {found.mean:.1f} "
-        f"[{found.low:.1f}, {found.high:.1f}], the best {best:.2f}. What "
-        "differs between the arms there is how they explore and learn, and says little of the measures."
-    )
 
 
 def gap_rows(records: Records, worlds: Sequence[World]) -> list[Row]:

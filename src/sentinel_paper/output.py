@@ -37,8 +37,8 @@ class Section:
 class Page:
     """The text of an experiment: what is computed, the numbers worth reading, and what they mean.
 
-    `sections` follow the verdicts; `about` says on which device, with which versions and in how many seconds it was
-    computed.
+    `answer` comes before all else, where there is a short one; `sections` follow the verdicts; `about` says on which
+    device, with which versions and in how many seconds it was computed.
     """
 
     name: str
@@ -49,6 +49,7 @@ class Page:
     words: str
     sections: Sequence[Section] = ()
     about: Sequence[Row] = ()
+    answer: str = ""
 
     def data(self) -> dict[str, Any]:
         """The page as it is kept in JSON: all that `markdown` and the report over several experiments need."""
@@ -62,6 +63,7 @@ class Page:
             "options": {name: getattr(self.settings, name) for name in OPTIONS if hasattr(self.settings, name)},
             "quick": _quick(self.settings),
             "version": __version__,
+            "answer": self.answer,
             "setup": f"{_TINY}\n\n{self.setup}" if _quick(self.settings) else self.setup,
             "results": [_as_text(row) for row in self.results],
             "findings": [
@@ -84,6 +86,7 @@ def markdown(page: Mapping[str, Any]) -> str:
     parts = [
         f"# {page['title']}",
         f"{_place(page['where'])}. Made by `{page['command']}` with sentinel-rl {page['version']}.",
+        page.get("answer", ""),
         page["setup"],
         f"![{page['title']}]({page['name']}.png)",
         f"## {RESULTS}",

@@ -158,6 +158,7 @@ def _check(page: Mapping[str, Any], name: str) -> None:
     require(page["name"] == name, "name", page["name"], f"that of its file, {name}")
     for entry in ("title", "where", "command", "version", "setup", "words"):
         _require_text(entry, page[entry])
+    _require_text("answer", page.get("answer", ""))  # pages that older versions have written have none
     require(isinstance(page["quick"], bool), "quick", page["quick"], "true or false")
     require(isinstance(page["options"], dict), "options", page["options"], "a dictionary")
     for option, value in page["options"].items():

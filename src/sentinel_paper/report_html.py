@@ -233,6 +233,7 @@ def _experiment(page: Page, charts: Sequence[Any]) -> str:
     parts = [
         f'<section class="card"><h2 id="{anchor(page)}">{escape(page["title"])}'
         f"<small>{escape(page['where'])}; {escape(size(page))}; {escape(folder)}</small></h2>",
+        _text(page.get("answer", "")),
         _text(page["setup"]),
         _drawing(page, charts),
         _table(page["results"]),

@@ -54,15 +54,16 @@ def test_which_row_is_the_own_one_matters():
     assert float(jnp.abs(encode(PARAMETERS, rows.ravel()) - encode(PARAMETERS, swapped.ravel())).max()) > 1e-3
 
 
+@pytest.mark.parametrize("members", [1, 2])
 @pytest.mark.parametrize("encoder", ["set", "mlp", "separate"])
-def test_all_ways_through_an_ensemble_agree(encoder):
-    networks = make_networks(jax.random.key(0), 2, ROWS, 4, encoder, (5, 6))
+def test_all_ways_through_an_ensemble_agree(encoder, members):
+    networks = make_networks(jax.random.key(0), members, ROWS, 4, encoder, (5, 6))
     obs = jax.random.normal(jax.random.key(1), (3, 12))
     batch = networks.batch(obs)
-    assert batch.shape == (2, 3, 3, 4)
+    assert batch.shape == (members, 3, 3, 4)
     close = {"rtol": 1e-5, "atol": 1e-6}
     np.testing.assert_allclose(batch, jnp.stack([networks(one) for one in obs], axis=1), **close)
-    np.testing.assert_allclose(batch, networks.per_member(jnp.broadcast_to(obs, (2, 3, 12))), **close)
+    np.testing.assert_allclose(batch, networks.per_member(jnp.broadcast_to(obs, (members, 3, 12))), **close)
     np.testing.assert_allclose(batch, jnp.moveaxis(networks.columns(obs), -1, 1), **close)
 
 

@@ -3,7 +3,6 @@
 import csv
 import dataclasses
 import json
-from unittest import mock
 
 import jax
 import numpy as np
@@ -184,7 +183,8 @@ def test_the_page_says_what_the_numbers_say(faked, tmp_path):
     assert set(verdicts["tail-is-better"].values()) == {Verdict.UNDECIDED}, "all have the same policy"
     page = json.loads((out / "caution.json").read_text())
     answer = "At equal speed, caution pays in some traffic that was never seen and costs in other"
-    assert page["setup"].startswith(answer), "the answer comes first"
+    assert page["answer"].startswith(answer)
+    assert (out / "caution.md").read_text().split("\n\n")[2].startswith(answer), "the answer comes first"
     assert "What tells a gap best, by mean AUROC: logged maze: " in page["words"]
     row = next(row for row in page["results"] if row["world"] == "blocked")
     assert (row["verdict"], row["acting"]) == ("pays", "composite .25 against neutral")
@@ -214,7 +214,11 @@ def test_pieces_are_kept_and_the_page_says_which_are_missing(faked, tmp_path, mo
     found = caution.run(settings, None, Execution(tmp_path / "results" / "records", shard=(1, 5)))
     assert [name.split(",")[0] for name in found.missing] == ["highway", "highway with a gap", "highway with a gap"]
     assert f"Not run yet: {'; '.join(found.missing)}." in caution_page.setup(found)
-    assert {one.claim.name for one in caution.findings(found)} == set(CLAIMS)
+    findings = caution.findings(found)
+    assert {one.claim.name for one in findings} == set(CLAIMS)
+    compared = [one for one in findings if one.claim.name.endswith("under-shift") and one.setting != "not run"]
+    assert f"of {len(compared)} comparisons pay" in caution_page.advice(findings), "what was not run is not counted"
+    assert len(compared) == 9
     with pytest.raises(Unfinished):
         caution.run(SMALLER, None, Execution(tmp_path / "elsewhere", shard=(2, 5)))
     with pytest.raises(UsageError, match="engine local"):
@@ -244,14 +248,18 @@ def test_actions_in_all_cells_have_an_exact_law():
     assert np.all(laws["CVaR .05"] <= laws["CVaR .25"] + 1e-9)
 
 
-@pytest.mark.parametrize(("mean", "told"), [(6.6, ""), (3.0, ""), (-10.0, "best 6.72")])
-def test_a_world_that_even_neutral_agents_do_not_learn_is_named(mean, told):
-    records = mock.Mock(**{"arms.return_value": [Arm(NEUTRAL)], "laws.return_value": {"mean": np.full(30, mean)}})
-    sentence = caution_page.unlearnt(records, CLIFF)
-    assert told in sentence
-    assert ("do not learn the windy cliff" in sentence) == bool(told)
-    records.arms.return_value = [Arm(COMPOSITE)]
-    assert caution_page.unlearnt(records, CLIFF) == ""
+@pytest.mark.parametrize("jumping", [0, 14, 19])
+def test_a_world_that_most_neutral_agents_do_not_learn_is_named(jumping, monkeypatch):
+    """Of 30 agents some jump off the cliff, for -21; the best mean is 6.72."""
+    means = np.repeat([-21.0, 6.72], [jumping, 30 - jumping])
+    monkeypatch.setattr(caution.Records, "laws", lambda records, world, arm: {"mean": means})
+    records = caution.Records(SMALLER, {(CLIFF.name, Arm(NEUTRAL).label): None})
+    told = records.unlearnt(CLIFF)
+    assert told.startswith(" Only 11 of 30 neutral agents come near the best mean of the windy cliff (6.72)") == (
+        jumping == 19
+    )
+    assert bool(told) == (jumping == 19)
+    assert caution.Records(SMALLER, {}).unlearnt(CLIFF) == "", "nothing was run"
 
 
 def test_a_log_never_shows_the_gap():
