@@ -4,9 +4,9 @@
     python benchmarks/pace.py --runs 10 --risks cvar:1 cvar:0.5 cvar:0.25
     python benchmarks/pace.py --agent vdqn --env sentinel/CartPole-v0 --runs 50 --kernels 20
 
-All runs have the library's default learner and are one compiled program, those of several measures of risk too. With ``--kernels N`` the N kernels are listed
-that a GPU spends most of its time in, from a trace of the last decisions: a kernel that is called more often than there
-are decisions or updates stands in a loop.
+All runs have the library's default learner and are one compiled program, those of several measures of risk too. With
+``--kernels N`` the N kernels are listed that a GPU spends most of its time in, from a trace of the last decisions: a
+kernel that is called more often than there are decisions or updates stands in a loop.
 """
 
 import argparse
@@ -57,9 +57,7 @@ def main() -> None:
     parser.add_argument("--agent", default="sentinel")
     parser.add_argument("--env", default="sentinel/highway-v1")
     parser.add_argument("--runs", type=int, default=30, help="of every measure")
-    parser.add_argument(
-        "--risks", nargs="*", help="measures of SENTINEL, aleatory and epistemic alike; its own if none"
-    )
+    parser.add_argument("--risks", nargs="*", help="of SENTINEL, aleatory and epistemic alike")
     parser.add_argument("--steps", type=int, default=2_000, help="that are timed, after half as many that are not")
     parser.add_argument("--kernels", type=int, default=0, help="how many to list")
     given = parser.parse_args()
@@ -76,9 +74,8 @@ def main() -> None:
     compiling = advance(training, first)
     seconds = advance(training, first + given.steps)
     pace = 1_000 * seconds / given.steps
-    print(
-        f"{given.agent}, {given.env}, {len(cells)} x {given.runs} runs: {compiling:.0f} s with compiling to step {first}, then"
-    )
+    print(f"{given.agent}, {given.env}, {len(cells)} x {given.runs} runs:")
+    print(f"{compiling:.0f} s with compiling to step {first}, then")
     print(f"{pace:.2f} s for 1 000 decisions of each: {pace * PLANNED / 1_000:.0f} s for {PLANNED:,}")
     if given.kernels:
         with tempfile.TemporaryDirectory() as folder:
