@@ -235,7 +235,7 @@ class SoleAgent(ReplayAgent):
     def learn(self, state: Any, update: Array, key: jax.Array) -> tuple[Any, Metrics]:
         """One epoch of minibatches over fresh draws; every `target_every`-th update copies the target network."""
         sample_key, target_key, loss_key = jax.random.split(key, 3)
-        # What `sample` would draw, without its search for what is alive, a loop in which a GPU asks the host at every turn.
+        # What `sample` would draw, without its search for what is alive, whose every turn a GPU asks the host for.
         drawn = state.replay.sample_shared(sample_key, self.samples, self._horizon)
         transitions = drawn.transitions
         target = self._targets(state, transitions, drawn.discount, target_key)
