@@ -1,7 +1,7 @@
 """What averaged networks are worth on the highway: the latest networks of a training beside their average.
 
     python benchmarks/averages.py --k 1 --runs 6
-    python benchmarks/averages.py --k 4 --runs 4 --risk cvar:0.5
+    python benchmarks/averages.py --k 4 --runs 30 --seed 2400 --risk cvar:0.5 --out results/learner/averages.csv
 
 Averages change nothing that is learnt (`average_over` of an agent), so that every run is judged twice in the same fresh
 episodes: with the networks that it learnt last, and with their mean over the latest copies of the target networks.
@@ -9,11 +9,12 @@ episodes: with the networks that it learnt last, and with their mean over the la
 
 import argparse
 import time
+from pathlib import Path
 from typing import Any
 
 import equinox as eqx
 import numpy as np
-from _measure import machine, train
+from _measure import append_row, machine, train
 
 from sentinel_rl.study import Cell, Evaluation, summarise
 from sentinel_rl.study.batching import plan_of
@@ -25,6 +26,9 @@ from sentinel_rl.training.population_evaluation import evaluate_population
 ENV = "sentinel/highway-v1"
 # By the name in the library: the title of a column, and its digits.
 METRICS = {"value": ("value", 2), "tail": ("tail (CVaR .25)", 2), "terminations_per_1000": ("crashes per 1 000", 1)}
+
+# What a row of the file says before its metrics; `over` is 1 for the latest networks.
+COLUMNS = ("k", "risk", "seed", "over")
 
 
 def judged(training: Training, env: Any, episodes: int) -> dict[str, np.ndarray]:
@@ -43,6 +47,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=700)
     parser.add_argument("--steps", type=int, default=100_000)
     parser.add_argument("--episodes", type=int, default=1_000)
+    parser.add_argument("--out", type=Path, help="file that the single runs are added to, CSV")
     given = parser.parse_args()
     use_all_cores()
     print(machine("jax"))
@@ -62,7 +67,8 @@ def main() -> None:
     latest = judged(training, env, given.episodes)
     print("| networks |", " | ".join(title for title, _ in METRICS.values()), "|")
     print("| --- |", " | ".join("---:" for _ in METRICS), "|")
-    for name, found in (("the latest", latest), (f"mean over {given.over} copies", averaged)):
+    for over, found in ((1, latest), (given.over, averaged)):
+        name = "the latest" if over == 1 else f"mean over {over} copies"
         worse = {"terminations_per_1000": "high"}
         ones = {metric: summarise(found[metric], worse=worse.get(metric, "low")) for metric in METRICS}
         cells = [
@@ -70,6 +76,9 @@ def main() -> None:
             for one, (_, digits) in zip(ones.values(), METRICS.values(), strict=True)
         ]
         print(f"| {name} |", " | ".join(cells), "|")
+        for run, seed in enumerate(seeds if given.out else ()):
+            figures = [f"{found[metric][run]:.4f}" for metric in METRICS]
+            append_row(given.out, (*COLUMNS, *METRICS), [str(given.k), given.risk, str(seed), str(over), *figures])
     better = np.mean(averaged["tail"] > latest["tail"])
     print(f"the average has the better tail in {better:.0%} of the runs")
 

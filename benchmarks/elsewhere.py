@@ -84,15 +84,15 @@ def make(name: str, agent: str) -> gymnasium.Env[Any, Any]:
     return images if agent == "sentinel" else gymnasium.wrappers.FlattenObservation(images)
 
 
-def trained_by_sb3(agent: str, name: str, seed: int, steps: int) -> Predict:
-    """Train DQN or QR-DQN on one thread."""
+def trained_by_sb3(agent: str, name: str, seed: int, steps: int, device: str) -> Predict:
+    """Train DQN or QR-DQN, on a CPU with one thread."""
     import torch
     from sb3_contrib import QRDQN
     from stable_baselines3 import DQN
 
     torch.set_num_threads(1)
     kind = DQN if agent == "dqn" else QRDQN
-    model = kind("MlpPolicy", make(name, agent), seed=seed, device="cpu", **ZOO.get((agent, name), _OWN))
+    model = kind("MlpPolicy", make(name, agent), seed=seed, device=device, **ZOO.get((agent, name), _OWN))
     model.learn(steps)
     return lambda obs: np.asarray(model.predict(obs, deterministic=True)[0])
 
@@ -144,7 +144,7 @@ def run(given: argparse.Namespace) -> None:
                 if agent == "sentinel":
                     predict = trained_by_us(name, seed, steps, options)
                 else:
-                    predict = trained_by_sb3(agent, name, seed, steps)
+                    predict = trained_by_sb3(agent, name, seed, steps, given.device)
                 seconds = time.perf_counter() - began
                 returns = judge(predict, name, agent)
                 figures = (f"{returns.mean():.2f}", f"{returns.std(ddof=1):.2f}", f"{seconds:.0f}")
@@ -186,6 +186,7 @@ def main() -> None:
     parser.add_argument("--envs", nargs="*", default=list(STEPS))
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
     parser.add_argument("--steps", type=int, help="of training, other than the table's")
+    parser.add_argument("--device", default="cpu", help="of DQN and QR-DQN, as torch calls it")
     parser.add_argument("--set", nargs="*", default=[], metavar="NAME=VALUE", help="options of SENTINEL")
     parser.add_argument("--out", type=Path, default=Path("results/elsewhere/runs.csv"))
     given = parser.parse_args()
