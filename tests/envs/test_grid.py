@@ -1,13 +1,15 @@
 """Grid worlds: their rules by hand, and their exact answers against brute force and sampled episodes."""
 
 import itertools
+from collections import Counter
+from functools import cache
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from sentinel_rl.envs import GridWorld, Law, best_cvar, best_mean, law_of, make_env
+from sentinel_rl.envs import GridWorld, Law, best_cvar, best_mean, law_of, make_env, stepwise_cvar
 from sentinel_rl.envs.grid import PRESETS
 from sentinel_rl.envs.grid_planning import _Model
 from sentinel_rl.errors import UsageError
@@ -79,6 +81,64 @@ def test_sampled_episodes_have_the_exact_law(world: GridWorld):
         for value, probability in zip(*optimum.law, strict=True):
             error = np.sqrt(probability * (1 - probability) / returns.size)
             assert shares.get(np.round(value, 4), 0.0) == pytest.approx(probability, abs=4.5 * error + 1e-4)
+
+
+@pytest.mark.parametrize("world", [TINY, CLIFF], ids=["guard", "cliff"])
+@pytest.mark.parametrize("alpha", [0.1, 0.3, 1.0])
+def test_stepwise_cvar_chooses_by_what_is_still_to_come(world: GridWorld, alpha: float):
+    """Beside a recursion from the start on, over the values of what is still to come."""
+    tables, costly = world.tables, world.max_steps if world.costly_steps is None else world.costly_steps
+
+    @cache
+    def rest(time: int, met: bool, cell: int) -> tuple[tuple[float, float], ...]:
+        """What follows from a cell with the best action there."""
+        if time == world.max_steps:
+            return ((0.0, 1.0),)
+        return max((after(time, met, cell, action) for action in range(4)), key=lambda law: (tail(law), tail(law, 1.0)))
+
+    def after(time: int, met: bool, cell: int, action: int) -> tuple[tuple[float, float], ...]:
+        found: Counter[float] = Counter()
+        price = world.step_cost if time < costly else 0.0
+        for there, share in zip(tables.outcomes[cell, action], tables.probabilities[cell, action], strict=True):
+            kind = tables.kinds[there]
+            if kind in "GX":
+                found[world.goal_reward if kind == "G" else -world.cliff_cost] += share
+                continue
+            costs = {0.0: 1.0}
+            if kind == "g" and not met:
+                chance = world.guard_probability
+                costs = {0.0: 1 - chance} | {cost: chance / len(world.guard_costs) for cost in world.guard_costs}
+            for cost, likely in costs.items():
+                for value, probability in rest(time + 1, met or kind == "g", int(there)):
+                    found[round(value - price - cost, 9)] += share * likely * probability
+        return tuple(sorted((float(value), float(share)) for value, share in found.items()))
+
+    def tail(law: tuple[tuple[float, float], ...], share: float = alpha) -> float:
+        total, left = 0.0, share
+        for value, probability in law:
+            total, left = total + value * min(probability, left), left - min(probability, left)
+        return round(total / share, 8)
+
+    (start,) = tables.starts
+    found = stepwise_cvar(world, alpha)
+    assert found.value == pytest.approx(tail(rest(0, False, int(start))), abs=1e-7)
+    assert found.law.mean() == pytest.approx(tail(rest(0, False, int(start)), 1.0), abs=1e-7)
+    assert found.value <= best_cvar(world, alpha).value + 1e-9
+    if alpha == 1:
+        assert found.value == pytest.approx(best_mean(world).value), "the mean has no second thoughts"
+
+
+@pytest.mark.parametrize("name", ["GuardedMaze-v0", "WindyCliff-v0"])
+def test_in_the_worlds_of_the_study_cvar_at_every_step_is_as_good_as_that_of_the_whole(name: str):
+    world = make_env(f"sentinel/{name}")
+    for alpha in (0.05, 0.25):
+        assert stepwise_cvar(world, alpha).value == pytest.approx(best_cvar(world, alpha).value, abs=1e-3)
+
+
+def test_cvar_at_every_step_may_be_worse_than_that_of_the_whole():
+    """At the start both ways look too dangerous at every single step, and the agent stays where it is: four costs."""
+    assert stepwise_cvar(TINY, 0.3).value == pytest.approx(-4)
+    assert best_cvar(TINY, 0.3).value > -1.6
 
 
 def test_the_cvar_of_a_law_is_that_of_its_values():
@@ -183,4 +243,6 @@ def test_names_and_levels_that_do_not_exist_are_refused():
         GridWorld.preset("Maze")
     with pytest.raises(ValueError, match=r"alpha must be in \(0, 1\], got 0"):
         best_cvar(TINY, 0.0)
+    with pytest.raises(ValueError, match=r"alpha must be in \(0, 1\], got 1\.5"):
+        stepwise_cvar(TINY, 1.5)
     assert all(make_env(f"sentinel/{name}").spec.gamma == 1 for name in PRESETS)

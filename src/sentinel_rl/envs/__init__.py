@@ -6,7 +6,7 @@ Importing this package tells Gymnasium the names ``sentinel/...``.
 from sentinel_rl.envs.cartpole import CartPole, CartPoleState
 from sentinel_rl.envs.gaps import CoverageGap, Gapped, GapRegion, GapState, LeaningRight, LeftLane
 from sentinel_rl.envs.grid import GridState, GridWorld
-from sentinel_rl.envs.grid_planning import Law, Optimum, best_cvar, best_mean, law_of
+from sentinel_rl.envs.grid_planning import Law, Optimum, best_cvar, best_mean, law_of, stepwise_cvar
 from sentinel_rl.envs.gym import GymEnv
 from sentinel_rl.envs.gym_vector import GymVectorEnv
 from sentinel_rl.envs.gymnax import FromGymnax, ToGymnax, from_gymnax
@@ -49,6 +49,7 @@ __all__ = [
     "make_env",
     "register_env",
     "resolve_env",
+    "stepwise_cvar",
 ]
 
 register()

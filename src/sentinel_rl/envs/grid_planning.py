@@ -1,5 +1,8 @@
 """The exact answers of a `GridWorld`, by dynamic programming: the best mean, the best CVaR, and the law of any policy.
 
+Of CVaR there are two: that of the whole return, and that of the rest of it, asked anew at every step, which is what an
+agent can follow that sees its place alone.
+
 The return of an episode is known from when and where it ends and from what the guard has cost, so that the *status*
 (no guarded cell entered yet, entered without a guard, entered with a guard of cost i) and the time are all that must be
 remembered. For CVaR (Rockafellar and Uryasev 2000; Bauerle and Ott 2011)
@@ -85,8 +88,7 @@ def best_cvar(world: GridWorld, alpha: float) -> Optimum:
     Raises:
         ValueError: for another alpha.
     """
-    if not 0 < alpha <= 1:
-        raise ValueError(f"alpha must be in (0, 1], got {alpha}")
+    _require_share(alpha)
     levels = np.unique(np.round(_returns(world).ravel(), 9))
     found: list[tuple[float, float]] = []
     for start in range(0, len(levels), _TOGETHER):
@@ -96,6 +98,62 @@ def best_cvar(world: GridWorld, alpha: float) -> Optimum:
     value, level = max(found)
     _, policies = _solve(world, partial(_shortfall, np.array([level])))
     return Optimum(float(value), policies[0], law_of(world, policies[0]))
+
+
+def stepwise_cvar(world: GridWorld, alpha: float) -> Optimum:
+    """The policy that takes at every step the action with the largest CVaR of what is still to come.
+
+    So decides an agent that learns laws and maximises their CVaR in every state, as SENTINEL does (undiscounted, and
+    with laws that are known): backwards in time, each action is judged by the law of the return if this policy follows
+    it. What it reaches at the start is at most `best_cvar`, whose policy may become bolder or more careful with what
+    has happened so far, and may prefer now what it would not choose later.
+
+    Args:
+        world: the world.
+        alpha: in (0, 1].
+
+    Returns:
+        the CVaR of the whole return with this policy, the policy, and the law.
+
+    Raises:
+        ValueError: for another alpha.
+
+    Example:
+        >>> straight = GridWorld(("#####", "#S.G#", "#####"), goal_reward=10.0, max_steps=5)
+        >>> stepwise_cvar(straight, 0.25).value
+        9.0
+    """
+    _require_share(alpha)
+    model, returns, steps = _Model(world), _returns(world), world.max_steps
+    values, number = np.unique(np.round(returns, 9), return_inverse=True)
+    number = number.reshape(returns.shape)
+    guarded, statuses = model.is_kind(GUARDED), np.arange(model.statuses)
+    # What was paid so far is the same for all actions in a status: the CVaR of the whole return prefers what that of
+    # the rest does.
+    laws = np.zeros((model.statuses, len(model.kinds), len(values)))
+    laws[statuses, :, number[steps, 2]] = 1
+    policy = np.zeros((steps, *laws.shape[:2]), np.int8)
+    for time in reversed(range(steps)):
+        arrived = laws.copy()
+        arrived[0, guarded] = np.einsum("s,scv->cv", model.meeting, laws[:, guarded])
+        for place, kind in enumerate((GOAL, CLIFF)):
+            ends = np.flatnonzero(model.is_kind(kind))
+            arrived[:, ends] = 0
+            arrived[statuses[:, None], ends, number[time, place][:, None]] = 1
+        options = np.einsum("acd,sdv->ascv", model.moves, arrived)
+        taken = np.clip(alpha - (np.cumsum(options, axis=-1) - options), 0.0, options)
+        tails = taken @ values / alpha
+        best = tails >= tails.max(axis=0) - _EQUAL
+        policy[time] = np.where(best, options @ values, -np.inf).argmax(axis=0)
+        laws = np.take_along_axis(options, policy[time][None, ..., None].astype(int), axis=0)[0]
+    law = law_of(world, policy)
+    return Optimum(law.cvar(alpha), policy, law)
+
+
+def _require_share(alpha: float) -> None:
+    """Raise `ValueError` unless alpha is in (0, 1]."""
+    if not 0 < alpha <= 1:
+        raise ValueError(f"alpha must be in (0, 1], got {alpha}")
 
 
 def law_of(world: GridWorld, policy: Int[np.ndarray, "..."]) -> Law:
