@@ -3,17 +3,24 @@
     python benchmarks/elsewhere.py run --agents dqn qrdqn --seeds 0 1 2
     python benchmarks/elsewhere.py run --agents sentinel --seeds 0 1 2
     python benchmarks/elsewhere.py show
+    python benchmarks/elsewhere.py options --envs LunarLander-v3 --seeds 100 101 --set alpha_start=1.0 average_over=50
 
 SENTINEL is told nothing but the name of the environment: no range of returns, no option. DQN and QR-DQN have the
 hyperparameters of rl-baselines3-zoo where it has some, and their own defaults on Taxi and MiniGrid. A run is judged by
 the mean return of 100 greedy episodes, the same ones for all. Every run is a row of the file as soon as it is done, and
-rows that are there are not made again. Needs stable-baselines3, sb3-contrib, gymnasium[box2d] and minigrid.
+rows that are there are not made again.
+
+``options`` trains SENTINEL with other options and judges every run with the networks that it learnt last and with their
+average, where there is one, acting with its own measures of risk and neutrally.
+
+Needs stable-baselines3, sb3-contrib, gymnasium[box2d] and minigrid.
 """
 
 import argparse
+import dataclasses
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +43,7 @@ TOGETHER = 20
 # The episodes that judge begin with these seeds, far from those of training.
 FIRST_EPISODE = 1_000_000
 COLUMNS = ("env", "agent", "seed", "steps", "options", "mean_return", "sd_return", "seconds")
+OPTION_COLUMNS = ("env", "seed", "steps", "options", "networks", "acting", "mean_return", "sd_return")
 
 _SMALL: Mapping[str, Any] = {
     "learning_rate": 6.3e-4, "batch_size": 128, "buffer_size": 50_000, "learning_starts": 0, "gamma": 0.99,
@@ -97,16 +105,21 @@ def trained_by_sb3(agent: str, name: str, seed: int, steps: int, device: str) ->
     return lambda obs: np.asarray(model.predict(obs, deterministic=True)[0])
 
 
-def trained_by_us(name: str, seed: int, steps: int, options: Mapping[str, Any]) -> Predict:
+def trained_by_us(name: str, seed: int, steps: int, options: Mapping[str, Any]) -> Any:
     """Train SENTINEL."""
     from sentinel_rl import Sentinel
 
-    env = make(name, "sentinel")
-    model = Sentinel("MlpPolicy", env, seed=seed, **options)
+    model = Sentinel("MlpPolicy", make(name, "sentinel"), seed=seed, **options)
     model.learn(steps)
+    return model
+
+
+def predict_of(model: Any, name: str) -> Predict:
+    """The greedy actions of SENTINEL, which takes observations as rows of numbers."""
+    space = make(name, "sentinel").observation_space
 
     def predict(obs: np.ndarray) -> np.ndarray:
-        rows = np.stack([gymnasium.spaces.flatten(env.observation_space, one) for one in obs])
+        rows = np.stack([gymnasium.spaces.flatten(space, one) for one in obs])
         return np.asarray(model.predict(rows, deterministic=True)[0])
 
     return predict
@@ -130,7 +143,7 @@ def judge(predict: Predict, name: str, agent: str) -> np.ndarray:
 
 def run(given: argparse.Namespace) -> None:
     """Make the runs that the file does not have."""
-    options = {name: _value(text) for name, _, text in (pair.partition("=") for pair in given.set)}
+    options = _options(given.set)
     told = " ".join(given.set)
     print(machine("jax", "gymnasium", "stable-baselines3", "sb3-contrib", "torch", "minigrid", "Box2D"), flush=True)
     for seed in given.seeds:
@@ -142,7 +155,7 @@ def run(given: argparse.Namespace) -> None:
                     continue
                 began = time.perf_counter()
                 if agent == "sentinel":
-                    predict = trained_by_us(name, seed, steps, options)
+                    predict = predict_of(trained_by_us(name, seed, steps, options), name)
                 else:
                     predict = trained_by_sb3(agent, name, seed, steps, given.device)
                 seconds = time.perf_counter() - began
@@ -150,6 +163,30 @@ def run(given: argparse.Namespace) -> None:
                 figures = (f"{returns.mean():.2f}", f"{returns.std(ddof=1):.2f}", f"{seconds:.0f}")
                 print(*here, *figures, flush=True)
                 append_row(given.out, COLUMNS, (*here, *figures))
+
+
+def run_options(given: argparse.Namespace) -> None:
+    """Train SENTINEL with other options, and judge every run with both networks and both measures."""
+    from sentinel_rl.risk import CVaR
+
+    print(machine("jax", "gymnasium", "minigrid", "Box2D"), flush=True)
+    for seed in given.seeds:
+        for name in given.envs:
+            steps = given.steps or STEPS[name]
+            here = (name, str(seed), str(steps), " ".join(given.set))
+            if any(tuple(row[column] for column in OPTION_COLUMNS[:4]) == here for row in rows_of(given.out)):
+                continue
+            model = trained_by_us(name, seed, steps, _options(given.set))
+            neutral = model.with_risk(aleatory=CVaR(1.0), epistemic=CVaR(1.0))
+            latest = dataclasses.replace(model.state, average=None)
+            networks = {"latest": latest} if model.state.average is None else {"average": model.state, "latest": latest}
+            for networks_name, state in networks.items():
+                for acting, actor in (("own", model), ("neutral", neutral)):
+                    actor.state = state
+                    returns = judge(predict_of(actor, name), name, "sentinel")
+                    row = (*here, networks_name, acting, f"{returns.mean():.2f}", f"{returns.std(ddof=1):.2f}")
+                    print(*row, flush=True)
+                    append_row(given.out, OPTION_COLUMNS, row)
 
 
 def show(given: argparse.Namespace) -> None:
@@ -169,6 +206,11 @@ def show(given: argparse.Namespace) -> None:
         print("| " + " | ".join(cells) + " |")
 
 
+def _options(pairs: Sequence[str]) -> dict[str, Any]:
+    """The options that are given as texts ``NAME=VALUE``."""
+    return {name: _value(text) for name, _, text in (pair.partition("=") for pair in pairs)}
+
+
 def _value(text: str) -> Any:
     for kind in (int, float):
         try:
@@ -181,7 +223,7 @@ def _value(text: str) -> Any:
 def main() -> None:
     """Run or show."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("command", choices=("run", "show"))
+    parser.add_argument("command", choices=("run", "show", "options"))
     parser.add_argument("--agents", nargs="*", choices=AGENTS, default=list(AGENTS))
     parser.add_argument("--envs", nargs="*", default=list(STEPS))
     parser.add_argument("--seeds", nargs="*", type=int, default=[0, 1, 2])
@@ -191,7 +233,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=Path("results/elsewhere/runs.csv"))
     given = parser.parse_args()
     warnings.filterwarnings("ignore", message=".*out of date.*")
-    (run if given.command == "run" else show)(given)
+    {"run": run, "show": show, "options": run_options}[given.command](given)
 
 
 if __name__ == "__main__":

@@ -62,23 +62,38 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 # What the learner changes where it learns quantiles, of tasks of which it knows less: rewards travel faster from where
 # they are found (several steps at once, and a fifth of the updates between two copies), and it explores more: for
 # longer, in bouts, and by one member at a time, since an ensemble that is averse to what it does not know never learns
-# to land (LunarLander, `results/elsewhere`).
+# to land (LunarLander, `results/elsewhere`). For the same reason it begins neutral, and its risk is milder.
 QUANTILES: Mapping[str, Mapping[str, Any]] = {
     "learner": {
         "n_step": 3,
         "target_every": 100,
         "explore": "member",
+        "aleatory": CVaR(0.75),
+        "epistemic": CVaR(0.75),
+        "alpha_start": 1.0,
         "pace": dataclasses.replace(_EXPLORING_PACE, longest_bout=64),
     },
 }
 # And what it changes once more for an encoder (`results/elsewhere`). Both end with small steps: where a step that leads
 # nowhere costs 2 % of the value, a policy that errs by as much in one state stays there for ever. Images need shorter
 # bouts. A table needs none, being optimistic; it has targets of one step, since an action would be blamed for what
-# explorers do after it; and it begins with large steps, since every entry is learnt by itself.
+# explorers do after it; and it begins with large steps, since every entry is learnt by itself. Both keep the learner's
+# own risk, with which they were measured.
+_MEASURED_WITH: Mapping[str, Any] = {"aleatory": CVaR(0.5), "epistemic": CVaR(0.5), "alpha_start": None}
 ENCODERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "learner": {
-        "cnn": {"learning_rate_end": 1e-5, "pace": dataclasses.replace(_EXPLORING_PACE, longest_bout=8)},
-        "table": {"learning_rate": 5e-3, "learning_rate_end": 1e-5, "n_step": 1, "pace": _EXPLORING_PACE},
+        "cnn": {
+            **_MEASURED_WITH,
+            "learning_rate_end": 1e-5,
+            "pace": dataclasses.replace(_EXPLORING_PACE, longest_bout=8),
+        },
+        "table": {
+            **_MEASURED_WITH,
+            "learning_rate": 5e-3,
+            "learning_rate_end": 1e-5,
+            "n_step": 1,
+            "pace": _EXPLORING_PACE,
+        },
     },
 }
 # Those of the agents that SENTINEL is compared with. By default they are what their own papers say; with `learner`
@@ -142,7 +157,7 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
         if name in chosen:
             chosen[name] = measure(name, chosen[name])
     chosen = checked(SentinelAgent, chosen)
-    if chosen.get("alpha_start") is not None and not (has_alpha(chosen["aleatory"]) or has_alpha(chosen["epistemic"])):
+    if chosen.get("alpha_start") is not None and not _tightens(chosen):
         raise UsageError(
             f"alpha_start tightens cvar and evar, and the measures are {chosen['epistemic']} and {chosen['aleatory']}: "
             "leave it out, or give epistemic or aleatory as one of these"
@@ -154,7 +169,14 @@ def make_sentinel(spec: EnvSpec, **options: Any) -> SentinelAgent:
         encoder = chosen["encoder"] if isinstance(chosen["encoder"], str) else ""
         changed = {**QUANTILES.get(preset, {}), **ENCODERS.get(preset, {}).get(encoder, {})}
         chosen |= {name: value for name, value in changed.items() if name not in options}
+        if not _tightens(chosen):
+            chosen["alpha_start"] = None
     return SentinelAgent(head, **chosen)
+
+
+def _tightens(chosen: Mapping[str, Any]) -> bool:
+    """Whether a schedule of alpha changes anything with these measures."""
+    return has_alpha(chosen["aleatory"]) or has_alpha(chosen["epistemic"])
 
 
 def baseline_options(agent: type[Any], spec: EnvSpec, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -10,7 +10,6 @@ import dataclasses
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int
 
-from sentinel_rl.errors import UsageError
 from sentinel_rl.risk import CVaR, EVaR, RiskMeasure
 
 # The share of the updates after which the measures are those that were asked for, where none is given.
@@ -43,13 +42,10 @@ def share_after(
 
     Args:
         update: its number, counted from 1.
-        updates: of the whole training.
+        updates: of the whole training; where nobody has planned it (`Agent.planned`) the way is done at once.
         fraction: of them after which the way is done.
-
-    Raises:
-        UsageError: where the length of the training is not known.
     """
     if updates is None:
-        raise UsageError("alpha_start needs the length of the training: use agent.planned(updates)")
+        return jnp.ones(())
     way = (FRACTION if fraction is None else fraction) * jnp.asarray(updates, jnp.float32)
     return jnp.clip(update / jnp.maximum(way, 1.0), 0.0, 1.0)
