@@ -53,6 +53,17 @@ def test_measures_are_objects_or_text():
     assert make_sentinel(POLE, preset="paper").aleatory == CVaR(0.25)
 
 
+def test_where_no_range_is_known_the_learner_begins_neutral_and_ends_milder():
+    agent = make_sentinel(UNKNOWN)
+    assert (agent.aleatory, agent.epistemic, agent.alpha_start) == (CVaR(0.75), CVaR(0.75), 1.0)
+    own = make_sentinel(UNKNOWN, aleatory="cvar:0.1", alpha_start=None, average_over=None)
+    assert (own.aleatory, own.epistemic, own.alpha_start, own.average_over) == (CVaR(0.1), CVaR(0.75), None, None)
+    untightened = make_sentinel(UNKNOWN, aleatory="wang:0.1", epistemic="expectation")
+    assert untightened.alpha_start is None, "there is nothing to tighten"
+    table = make_sentinel(EnvSpec("States", 5, 2, structure="states"))
+    assert (table.encoder, table.aleatory, table.alpha_start) == ("table", CVaR(0.5), None), "as it was measured"
+
+
 @pytest.mark.parametrize(
     ("measure", "message"),
     [

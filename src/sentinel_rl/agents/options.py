@@ -62,7 +62,8 @@ PRESETS: Mapping[str, Mapping[str, Any]] = {
 # What the learner changes where it learns quantiles, of tasks of which it knows less: rewards travel faster from where
 # they are found (several steps at once, and a fifth of the updates between two copies), and it explores more: for
 # longer, in bouts, and by one member at a time, since an ensemble that is averse to what it does not know never learns
-# to land (LunarLander, `results/elsewhere`). For the same reason it begins neutral, and its risk is milder.
+# to land (LunarLander, `results/elsewhere`). For the same reason it begins neutral, and its risk is milder. A frozen
+# policy has the mean of the networks over about the last 10 000 steps.
 QUANTILES: Mapping[str, Mapping[str, Any]] = {
     "learner": {
         "n_step": 3,
@@ -71,6 +72,7 @@ QUANTILES: Mapping[str, Mapping[str, Any]] = {
         "aleatory": CVaR(0.75),
         "epistemic": CVaR(0.75),
         "alpha_start": 1.0,
+        "average_over": 50,
         "pace": dataclasses.replace(_EXPLORING_PACE, longest_bout=64),
     },
 }
@@ -78,8 +80,13 @@ QUANTILES: Mapping[str, Mapping[str, Any]] = {
 # nowhere costs 2 % of the value, a policy that errs by as much in one state stays there for ever. Images need shorter
 # bouts. A table needs none, being optimistic; it has targets of one step, since an action would be blamed for what
 # explorers do after it; and it begins with large steps, since every entry is learnt by itself. Both keep the learner's
-# own risk, with which they were measured.
-_MEASURED_WITH: Mapping[str, Any] = {"aleatory": CVaR(0.5), "epistemic": CVaR(0.5), "alpha_start": None}
+# own risk and its latest networks, with which they were measured.
+_MEASURED_WITH: Mapping[str, Any] = {
+    "aleatory": CVaR(0.5),
+    "epistemic": CVaR(0.5),
+    "alpha_start": None,
+    "average_over": None,
+}
 ENCODERS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "learner": {
         "cnn": {
