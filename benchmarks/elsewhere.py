@@ -212,6 +212,8 @@ def _options(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 def _value(text: str) -> Any:
+    if text == "None":
+        return None
     for kind in (int, float):
         try:
             return kind(text)
