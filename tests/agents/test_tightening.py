@@ -14,7 +14,6 @@ from sentinel_rl.agents.sentinel import SentinelAgent
 from sentinel_rl.agents.tightening import loosened, share_after
 from sentinel_rl.api import load_agent
 from sentinel_rl.envs.cartpole import CartPole
-from sentinel_rl.errors import UsageError
 from sentinel_rl.replay import Transition
 from sentinel_rl.risk import CVaR, EVaR, Expectation, Wang
 from sentinel_rl.training.policy import load_policy
