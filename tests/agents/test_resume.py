@@ -1,5 +1,6 @@
 """Every agent: a seed repeats bit for bit, also when its run was killed or stopped on the way and then resumed."""
 
+import dataclasses
 import signal
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -104,5 +105,7 @@ def test_its_policies_are_saved(name: str, whole: Whole):
     for run, seed in enumerate(SEEDS):
         found = load_policy(whole.folder / f"policy_seed_{seed}.zip")
         agent, state = whole.result.agents[run], whole.result.agent_states[run]
-        assert (found.kind, found.agent, found.seed, found.steps) == (kind(name), agent, seed, 80)
+        # How long the training was is no part of a policy: the next one plans its schedules anew.
+        unplanned = dataclasses.replace(agent, updates=None) if name != "random" else agent
+        assert (found.kind, found.agent, found.seed, found.steps) == (kind(name), unplanned, seed, 80)
         assert bit_equal(agent.policy(found.state), agent.policy(state))
