@@ -10,7 +10,7 @@ from scipy import stats
 from sentinel_rl import plotting
 from sentinel_rl.agents.recalibration import LEVELS, Recalibrated, Recalibration, fit_recalibration
 from sentinel_rl.calibration import calibrate, draw_calibration, load_recalibration, save_calibration
-from sentinel_rl.calibration.calibrate import summary
+from sentinel_rl.calibration.calibrate import corrected, summary
 from sentinel_rl.calibration.samples import collect, subject
 from sentinel_rl.errors import CorruptError, UsageError
 from sentinel_rl.returns import CategoricalReturn
@@ -94,6 +94,16 @@ def test_a_corrected_law_has_the_seen_frequencies():
     )
     same = Recalibration(LEVELS, LEVELS).law(laws)
     np.testing.assert_allclose(crps(same, np.zeros((2, 3))), crps(laws, np.zeros((2, 3))), atol=0.08)
+
+
+def test_laws_of_many_decisions_are_corrected_some_at_a_time():
+    rng = np.random.default_rng(3)
+    values = np.sort(rng.normal(size=(2, 2_300, 5)), axis=-1).astype(np.float32)
+    laws = CategoricalReturn(values, rng.dirichlet(np.ones(5), size=(2, 2_300)).astype(np.float32))
+    bent = Recalibration([0.0, 0.1, 0.6, 1.0], [0.0, 0.3, 0.5, 1.0], shift=0.5, widen=1.5)
+    found, wanted = corrected(bent, laws), bent.law(laws)
+    np.testing.assert_allclose(found.values, wanted.values, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(found.probs, wanted.probs, rtol=1e-6)
 
 
 def test_numbers_and_map_are_saved(narrow, tmp_path):

@@ -21,6 +21,8 @@ BINS = 10
 # Far from the seeds of training and of evaluations.
 CALIBRATION_SEED = 2_000_000
 MIXTURE = "mixture"
+# Decisions whose laws are corrected together: all quantiles of a law beside all of its atoms take much memory.
+_TOGETHER = 1_000
 
 
 class LawScore(NamedTuple):
@@ -130,7 +132,7 @@ def calibrate(
     fitted, judged = collect(who, range(episodes), seed), collect(where, range(episodes, 2 * episodes), seed)
     recalibration = fit_recalibration(fitted.members, fitted.weights, fitted.realised)
     before, levels_before = judge(judged, judged.members)
-    after, levels_after = judge(judged, recalibration.law(judged.members))
+    after, levels_after = judge(judged, corrected(recalibration, judged.members))
     return Calibration(
         env=who.handle.spec.name,
         tested_on=where.handle.name or where.handle.spec.name,
@@ -145,6 +147,19 @@ def calibrate(
         levels=(levels_before, levels_after),
         recalibration=recalibration,
     )
+
+
+def corrected(recalibration: Recalibration, members: CategoricalReturn) -> CategoricalReturn:
+    """The laws ``[K, T, n]`` of many decisions with the map, some decisions at a time."""
+    places = range(0, members.probs.shape[1], _TOGETHER)
+    some = (
+        CategoricalReturn(*(part[:, i : i + _TOGETHER] for part in (members.values, members.probs))) for i in places
+    )
+    laws = [recalibration.law(law) for law in some]
+    values, probs = (
+        np.concatenate([np.asarray(getattr(law, name)) for law in laws], 1) for name in ("values", "probs")
+    )
+    return CategoricalReturn(values, probs)
 
 
 def judge(samples: Samples, members: CategoricalReturn) -> tuple[tuple[LawScore, ...], Float[np.ndarray, " T"]]:
