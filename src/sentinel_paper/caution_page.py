@@ -220,7 +220,8 @@ def _sections(name: str, records: Records, out: Path) -> tuple[list[Section], li
                 "runs with 95 % intervals, beside the best that any policy can do and what was printed for CeSoR's "
                 "maze, which is not the same world: it walks on a continuous plane. *CVaR .25 at every step, exact* is "
                 "what the cautious agents try to learn: the policy that prefers in every state the larger CVaR of what "
-                "is still to come, all laws being known." + "".join(records.unlearnt(world) for world in small),
+                "is still to come, with all laws known, the time known too, and without their discount."
+                + "".join(records.unlearnt(world) for world in small),
                 small_rows(records, small),
                 f"{name}-small",
             )
